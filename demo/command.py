@@ -39,7 +39,7 @@ _BROKER_END_S = 1.0  # to wait for the end of the broker after its clients have 
 
 def _read_churn(ctx: click.Context, param: click.Parameter, value: str) -> tuple[churn.ChurnStep, ...]:
     try:
-        return churn.parse(value)
+        return churn.parse_churn(value)
     except OptionError as error:
         raise click.BadParameter(str(error), ctx, param) from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import time
@@ -28,7 +27,7 @@ from demo.scenes.compared import run
 from demo.scenes.stage import Place
 from demo.settings import Compared, Scene, Settings
 from demo.view.live import View
-from kafka_assignors.errors import BrokerError, KafkaAssignorsError, MissingExtraError
+from kafka_assignors.errors import BrokerError, KafkaAssignorsError, require_modules
 from kafka_assignors.files import atomic_write
 from kafka_assignors.report.page import require_plotly
 
@@ -48,9 +47,7 @@ def prepare(folder: Path, settings: Settings) -> None:
     if settings.pipeline and settings.scenes != ("failover",):
         without = "of the pipeline; --no-pipeline goes without"
         needed |= dict.fromkeys(("pyspark", "pandas", "pyarrow"), without)
-    for module, what in needed.items():
-        if importlib.util.find_spec(module) is None:
-            raise MissingExtraError(EXTRA, f"{module} ({what})")
+    require_modules(EXTRA, {module: f"{module} ({what})" for module, what in needed.items()})
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.simulation.churn import Act, ChurnStep, parse, rehearse
+from kafka_assignors.simulation.churn import Act, ChurnStep, parse_churn, rehearse
 
 Compared = Literal["replay", "backlog"]
 """Scenes that compare strategies."""
@@ -36,7 +36,7 @@ class Settings:
     partitions: int = 18
     speed: float = 60_000.0  # of the replay: multiple of real time
     duration: float = 20.0  # of the replay, seconds; draining comes on top
-    churn: tuple[ChurnStep, ...] = parse(DEFAULT_CHURN)  # of the replay
+    churn: tuple[ChurnStep, ...] = parse_churn(DEFAULT_CHURN)  # of the replay
     backlog: int = 6_000  # records
     flights: int = 150_000  # of the failover, counted before the first event
     work_ms: float = 4.0  # cost of a record: a wait, as for a call to a service

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -55,6 +58,37 @@ class MissingExtraError(KafkaAssignorsError, ImportError):
     def __reduce__(self) -> tuple[Any, ...]:
         """Rebuild as `OptionError` does."""
         return type(self), (self.extra, self.missing), self.__dict__
+
+
+@contextmanager
+def needs_extra(extra: str, package: str | None = None) -> Iterator[None]:
+    """Turn a failed import in the block into a `MissingExtraError`.
+
+    Args:
+        extra: the extra that the block needs.
+        package: the package to name.  None: the module that is missing.  If it is one of ours, or the import
+            fails for another reason, the error passes unchanged.
+    """
+    try:
+        yield
+    except ImportError as error:
+        module = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+        missing = package or module
+        if missing in {"", "kafka_assignors"}:
+            raise
+        raise MissingExtraError(extra, missing) from error
+
+
+def require_modules(extra: str, names: Mapping[str, str]) -> None:
+    """Raise a `MissingExtraError` if a module is not installed; none is imported.
+
+    Args:
+        extra: the extra that has them.
+        names: module -> text of the error for it.
+    """
+    for module, name in names.items():
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtraError(extra, name)
 
 
 class ToolMissingError(KafkaAssignorsError):

@@ -23,9 +23,10 @@ from bench.machine import machine
 from kafka_assignors.broker.jars.download import download
 from kafka_assignors.broker.jars.lock import Jar
 from kafka_assignors.pipeline import read_samples
-from kafka_assignors.pipeline.maintenance import maintain
+from kafka_assignors.pipeline.maintenance.job import maintain
 from kafka_assignors.pipeline.session import local_session
-from kafka_assignors.pipeline.tables.landing import COLUMNS, land_stream
+from kafka_assignors.pipeline.tables.landing import land_stream
+from kafka_assignors.pipeline.tables.schemas import SAMPLE_COLUMNS
 from tests.pipeline.samples import Look, samples_table
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Delta:
     def land(self, samples: DataFrame) -> StreamingQuery:
         """Start a stream that writes all looks there are."""
         return (
-            samples.select(*COLUMNS)
+            samples.select(*SAMPLE_COLUMNS)
             .repartition(1)
             .writeStream.format("delta")
             .partitionBy("date")

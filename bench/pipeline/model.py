@@ -33,7 +33,7 @@ from demo.data.events import find_archive, read_flights
 from demo.data.flight_samples import sample_flights
 from kafka_assignors.forecast import UNKNOWN, LoadSettings
 from kafka_assignors.forecast.bucket import Bucket, Samples, codec
-from kafka_assignors.forecast.bucket.steps import joined
+from kafka_assignors.forecast.bucket.steps import concatenated
 from kafka_assignors.forecast.scoring import Score
 from kafka_assignors.forecast.settings import SECOND
 from kafka_assignors.pipeline.model.job import run_load_model
@@ -225,7 +225,7 @@ def state_size(commits: int) -> tuple[float, float, float]:
         for number in range(1, commits + 1):
             later = time_ + 3 * number * SECOND
             several.append(Samples(row, later, unknown, unknown, end * 9 // 10 + number))
-        bucket.take(joined(several))
+        bucket.take(concatenated(several))
         changed = codec.encode(bucket)
         stored |= changed
         if look >= 8640:

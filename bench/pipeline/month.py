@@ -29,10 +29,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.machine import machine
-from kafka_assignors.pipeline.maintenance import FILES, maintain
+from kafka_assignors.pipeline.maintenance.job import FILES, maintain
 from kafka_assignors.pipeline.model.sink import read_load
 from kafka_assignors.pipeline.session import local_session
-from kafka_assignors.pipeline.tables.landing import MERGED
+from kafka_assignors.pipeline.tables.reading import MERGED
 from kafka_assignors.pipeline.tables.schemas import LOAD
 from tests.pipeline.samples import Look, samples_table
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.javapeer import NoJavaError, compiled
 from bench.programs import Facts, listen
 from kafka_assignors.broker import fetch_jars
-from kafka_assignors.broker.jars.lock import parse
+from kafka_assignors.broker.jars.lock import parse_lock
 from kafka_assignors.errors import KafkaAssignorsError
 
 SOURCE = Path(__file__).parents[1] / "java" / "StreamsBench.java"
@@ -47,7 +47,7 @@ def streams_peer(folder: Path) -> StreamsPeer:
         NoJavaError: there is no JDK 17 or newer, or the jars cannot be fetched.
     """
     try:
-        wanted = parse(LOCK.read_text(encoding="utf-8"))["streams"]
+        wanted = parse_lock(LOCK.read_text(encoding="utf-8"))["streams"]
         jars = fetch_jars("streams-peer", jars=wanted)
     except KafkaAssignorsError as error:
         raise NoJavaError(str(error)) from error

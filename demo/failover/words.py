@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from demo.failover.results import EventResult, FailoverResult
-from kafka_assignors.report.rows import Row, seconds
+from kafka_assignors.report.rows import Row, in_seconds
 
 _KINDS = (("join", "One joins"), ("kill", "One is killed with -9"))
 
 ROWS: tuple[Row[EventResult], ...] = (
     Row(
         "longest without progress",
-        lambda e: seconds(e["still_max"]),
+        lambda e: in_seconds(e["still_max"]),
         "The longest time between two records of a task that were processed for the first time, from the "
         "event until the group had settled; maximum of the tasks.",
         "longest",
     ),
     Row(
         "median of the tasks",
-        lambda e: seconds(e["still_p50"]),
+        lambda e: in_seconds(e["still_p50"]),
         "The same; median of the tasks.",
         "median",
     ),
     Row(
         "in all",
-        lambda e: seconds(e["in_all"]),
+        lambda e: in_seconds(e["in_all"]),
         "The sum of a task's gaps until the group settled, each minus the usual gap; mean of the tasks. "
         "Probing rebalances are included.",
         "in all",
     ),
     Row(
         "usual",
-        lambda e: seconds(e["usual"]),
+        lambda e: in_seconds(e["usual"]),
         "The longest time without progress in the calm seconds before the event; median of the tasks.",
         "usual",
     ),
@@ -49,7 +49,7 @@ ROWS: tuple[Row[EventResult], ...] = (
     ),
     Row(
         "balanced after",
-        lambda e: seconds(e["balanced"], 1),
+        lambda e: in_seconds(e["balanced"], 1),
         "Until the last change of a member's tasks or warm-ups.",
         "balanced",
     ),
@@ -77,13 +77,14 @@ def verdict(result: FailoverResult) -> str:
         if warm is None or cold is None:
             continue
         copies = "warm-ups" if kind == "join" else "standbys"
+        still, still_cold = in_seconds(warm["still_max"]), in_seconds(cold["still_max"])
         text = (
-            f"{what}: the longest that a task stood still is {seconds(warm['still_max'])} with {copies}, and "
-            f"{seconds(cold['still_max'])} when state is restored cold{_ratio(cold, warm)}."
+            f"{what}: the longest that a task stood still is {still} with {copies}, and "
+            f"{still_cold} when state is restored cold{_ratio(cold, warm)}."
         )
         if timeout := warm["session_timeout"]:
             text += f" Both include up to {timeout:g} s of session timeout, in which the broker waits."
-        lost, lost_cold = seconds(warm["in_all"]), seconds(cold["in_all"])
+        lost, lost_cold = in_seconds(warm["in_all"]), in_seconds(cold["in_all"])
         sentences.append(f"{text} Beyond the usual, a task lost {lost} and {lost_cold} on average.")
     return " ".join(sentences)
 

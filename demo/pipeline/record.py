@@ -71,7 +71,7 @@ def counts(spark: SparkSession, root: str, runs: Sequence[FinishedRun]) -> list[
     from pyspark.sql import functions as F
 
     from kafka_assignors.pipeline.model.sink import read_load
-    from kafka_assignors.pipeline.tables.landing import read_samples
+    from kafka_assignors.pipeline.tables.reading import read_samples
 
     has_end, is_commit = F.col("end_offset").isNotNull(), F.col("committed_offset") >= 0
     by_partition = (

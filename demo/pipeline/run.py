@@ -21,7 +21,7 @@ from demo.view.live import Picture
 from kafka_assignors.broker import Progress
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.pipeline.backtest.files import SERIES_NAME, read_series, results_folder, save
+from kafka_assignors.pipeline.backtest.files import SERIES_NAME, read_series, results_folder, save_results
 from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials
 from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.pipeline.backtest.results import RunResult
@@ -157,7 +157,7 @@ class _Job:
                 started=self._started,
                 read_series=partial(read_series, spark, written),
             )
-            save(spark, written, summary)
+            save_results(spark, written, summary)
         self.result["backtest"] = summary
 
 

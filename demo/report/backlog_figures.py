@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from demo.results import DrainResult, LagResult
-from kafka_assignors.report.drawing import Mark, figure, mark, number
+from kafka_assignors.report.drawing import Mark, figure, mark, member_number
 from kafka_assignors.report.palette import INK, member_colour
 
 TIME = "time since the start signal (s)"
@@ -51,7 +51,8 @@ def lag(series: LagResult, title: str, span: Sequence[float], top: float) -> go.
     ``title`` and ``span`` are of the time axis, ``top`` of the lag axis.
     """
     areas = [
-        (name, series["members"][name], member_colour(name)) for name in sorted(series["members"], key=number)
+        (name, series["members"][name], member_colour(name))
+        for name in sorted(series["members"], key=member_number)
     ]
     if any(series["unowned"]):
         areas.append(("no owner", series["unowned"], "#9AA5B1"))

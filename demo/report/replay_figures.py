@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from demo.report.backlog_figures import lag
 from demo.results import HoldResult, Results, StepResult, StrategyResult, WaitResult
-from kafka_assignors.report.drawing import Mark, figure, mark, number
+from kafka_assignors.report.drawing import Mark, figure, mark, member_number
 from kafka_assignors.report.palette import INK, NO_OWNER, member_colour
 
 TIME = "time since the first record (s)"
@@ -39,7 +39,7 @@ def ownership(run: StrategyResult, partitions: int, span: Sequence[float]) -> go
 
     A band is as high as its row; the thin dark line in it marks a pause.
     """
-    members = sorted({hold["member"] for hold in run["holds"]}, key=number)
+    members = sorted({hold["member"] for hold in run["holds"]}, key=member_number)
     hatched = {"shape": "/", "fgcolor": INK, "size": 5, "solidity": 0.35}
     return figure(
         _bands(_gaps(run, partitions, span[0]), "no owner", NO_OWNER),

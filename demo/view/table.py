@@ -19,7 +19,7 @@ from demo.view.answer import answer
 from kafka_assignors.pipeline.backtest.phrases import ROWS as BACKTEST_ROWS
 from kafka_assignors.pipeline.backtest.phrases import for_each_group, reasons, verdict
 from kafka_assignors.pipeline.backtest.results import Results as BacktestResults
-from kafka_assignors.report.rows import ResultT, Row, seconds
+from kafka_assignors.report.rows import ResultT, Row, in_seconds
 
 ROWS: tuple[Row[StrategyResult], ...] = (
     Row(
@@ -53,12 +53,14 @@ ROWS: tuple[Row[StrategyResult], ...] = (
         "the steps; of: all partitions in all steps.",
     ),
     Row(
-        "pause total", lambda r: seconds(r["pause_total"], 1), "These pauses added up, in partition-seconds."
+        "pause total",
+        lambda r: in_seconds(r["pause_total"], 1),
+        "These pauses added up, in partition-seconds.",
     ),
-    Row("pause p50", lambda r: seconds(r["pause_p50"]), "The median pause of the partitions that paused."),
+    Row("pause p50", lambda r: in_seconds(r["pause_p50"]), "The median pause of the partitions that paused."),
     Row(
         "pause max",
-        lambda r: seconds(r["pause_max"]),
+        lambda r: in_seconds(r["pause_max"]),
         "The longest pause; after kill -9 it holds the session timeout, which no strategy can shorten.",
     ),
     Row("peak lag", lambda r: f"{r['peak_lag']:,}", "The most records that waited at one moment."),
@@ -79,7 +81,7 @@ DRAIN_ROWS: tuple[Row[DrainResult], ...] = (
     ),
     Row(
         "lower bound",
-        lambda r: seconds(r["bound"], 1),
+        lambda r: in_seconds(r["bound"], 1),
         "The time a member needs for the least largest load if a record costs only its work; no plan and no "
         "client can be faster.",
         "bound",
@@ -99,7 +101,7 @@ DRAIN_ROWS: tuple[Row[DrainResult], ...] = (
     ),
     Row(
         "first idle after",
-        lambda r: seconds(r["first_idle"], 1),
+        lambda r: in_seconds(r["first_idle"], 1),
         "When the first member had nothing left to do.",
     ),
     Row("partitions moved", lambda r: f"{r['moved']:,}", 'Hand-overs after "go".', "moved"),

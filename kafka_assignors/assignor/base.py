@@ -27,7 +27,7 @@ from kafka_assignors.assignor.fallback import fallback_assignment
 from kafka_assignors.assignor.hooks import StrategyHooks
 from kafka_assignors.assignor.members import JoinedMember, MemberReport, read_user_data, to_member
 from kafka_assignors.assignor.new_protocol import ConversionNotice
-from kafka_assignors.assignor.options import ConfigurationError, parse
+from kafka_assignors.assignor.options import ConfigurationError, parse_options
 from kafka_assignors.assignor.record_size import RecordWatch, record_bytes
 from kafka_assignors.assignor.rejoin.metadata_wait import MetadataWait
 from kafka_assignors.assignor.rejoin.second_round import SecondRound
@@ -69,7 +69,7 @@ class Assignor(StrategyHooks):
     """
 
     def __init__(self, **options: Any) -> None:
-        self.options = parse(self.options_type, {**self._preset, **options})
+        self.options = parse_options(self.options_type, {**self._preset, **options})
         self._access = CoordinatorAccess()
         self._owned: Ownership = {}
         self._generation = NO_GENERATION

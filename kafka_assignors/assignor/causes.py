@@ -25,8 +25,8 @@ from kafka_assignors.plan.cause import (
     GroupSnapshot,
     RebalanceCause,
     SeenMember,
+    causes_between,
     causes_of,
-    compare,
 )
 
 _ORDER = tuple(Cause)
@@ -122,7 +122,9 @@ class Causes:
         if self._led is None:
             causes = self._infer(self._leading.group, access.member_id() or "")
         elif self._led.group.members:
-            causes = compare(self._led.group, self._leading.group, missing=self._missing(access, self._led))
+            causes = causes_between(
+                self._led.group, self._leading.group, missing=self._missing(access, self._led)
+            )
             second = frozenset({Cause.SECOND_ROUND} if self._led.has_second else ())
         causes += map(RebalanceCause, requests | second)
         if _INCIDENTAL.issuperset(cause.cause for cause in causes):

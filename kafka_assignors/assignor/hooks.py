@@ -11,7 +11,7 @@ from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, Reba
 from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.assignor.fallback import RANGES, Fallback
 from kafka_assignors.assignor.members import MemberReport
-from kafka_assignors.assignor.options import ConfigurationError, Options, parse
+from kafka_assignors.assignor.options import ConfigurationError, Options, parse_options
 from kafka_assignors.errors import PlanError
 from kafka_assignors.plan import (
     Assignment,
@@ -65,7 +65,7 @@ class StrategyHooks(AbstractPartitionAssignor):
             ConfigurationError: an unknown option, or an invalid value; the error names the option.
         """
         preset = {**cls._preset, **options}
-        parse(cls.options_type, preset)
+        parse_options(cls.options_type, preset)
         return type(
             cls.__name__,
             (cls,),

@@ -165,7 +165,7 @@ def plan_options(kind: type[Options]) -> list[str]:
     return [option.name for option in fields(kind) if option.metadata.get("plans")]
 
 
-def parse(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
+def parse_options(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
     """Build options from keyword arguments.
 
     A number or boolean may be a text, as in an environment variable: ``"10"``, ``"true"``.

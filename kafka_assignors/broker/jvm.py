@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kafka_assignors.broker.java import Java
-from kafka_assignors.broker.settings import HEAP, JVM_OPTIONS, SETTINGS, new_cluster_id, render
+from kafka_assignors.broker.settings import HEAP, JVM_OPTIONS, SETTINGS, java_properties, new_cluster_id
 from kafka_assignors.broker.supervised import Spec
 
 DATA = "data"  # Kafka's data directory, below the broker's directory
@@ -33,7 +33,7 @@ def prepare(
     (root / "log4j2.xml").write_text(_LOG4J, encoding="utf-8")
     settings = {**SETTINGS, "log.dirs": DATA, **properties}
     conf = "server.properties"
-    (root / conf).write_text(render(settings), encoding="ascii")
+    (root / conf).write_text(java_properties(settings), encoding="ascii")
     jvm = [
         str(java.path),
         HEAP,

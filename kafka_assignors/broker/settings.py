@@ -53,7 +53,7 @@ def new_cluster_id() -> str:
     return base64.urlsafe_b64encode(bytes([random[0] & 0x7F]) + random[1:]).decode().rstrip("=")
 
 
-def render(properties: Mapping[str, str]) -> str:
+def java_properties(properties: Mapping[str, str]) -> str:
     """Return a Java properties file.  Java reads it as Latin-1, with backslash escapes."""
     return "".join(f"{_escape(name, ' :=#!')}={_escape(value, '')}\n" for name, value in properties.items())
 

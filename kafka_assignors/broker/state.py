@@ -17,7 +17,7 @@ from kafka_assignors.broker import docker
 from kafka_assignors.broker.development import DevelopmentBroker
 from kafka_assignors.broker.paths import locked_file, state_dir
 from kafka_assignors.broker.supervised import PATIENCE_S
-from kafka_assignors.errors import BrokerError, MissingExtraError
+from kafka_assignors.errors import BrokerError, needs_extra
 from kafka_assignors.files import atomic_write
 
 if TYPE_CHECKING:
@@ -159,10 +159,8 @@ def _supervisor(running: Running) -> psutil.Process | None:
 
 
 def _process(pid: int) -> psutil.Process | None:
-    try:
+    with needs_extra("broker", "psutil"):
         import psutil
-    except ImportError as error:
-        raise MissingExtraError("broker", "psutil") from error
     try:
         process = psutil.Process(pid)
         return None if process.status() == psutil.STATUS_ZOMBIE else process

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import click
 
 from kafka_assignors import __version__
-from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError
+from kafka_assignors.errors import KafkaAssignorsError, needs_extra
 
 
 class _CommandEntry(NamedTuple):
@@ -73,12 +73,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if (entry := COMMANDS.get(cmd_name)) is None:
             return None
-        try:
+        with needs_extra(entry.extra):
             command: click.Command = importlib.import_module(f"{__name__}.{entry.module}").command
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("kafka_assignors"):
-                raise
-            raise MissingExtraError(entry.extra, str(error.name)) from error
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

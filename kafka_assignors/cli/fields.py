@@ -34,7 +34,7 @@ _WORDS |= {"object": "an object", "array": "an array"}
 _PATTERNS = {_TEXT: "a non-empty text that UTF-8 can encode", _TASK: "a task, SUBTOPOLOGY_PARTITION"}
 
 
-def load(data: bytes) -> object:
+def parsed_json(data: bytes) -> object:
     """Parse JSON.  msgspec's own parser accepts repeated names and keeps the last one.
 
     Raises:

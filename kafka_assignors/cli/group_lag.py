@@ -16,7 +16,7 @@ from kafka_assignors.lag.rates import Rate
 from kafka_assignors.lag.retention import NEAR
 from kafka_assignors.plan import TopicPartition
 
-Owners = Mapping[TopicPartition, GroupMember]
+GroupOwners = Mapping[TopicPartition, GroupMember]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class PartitionLag:
         return self.retention_left is not None and self.retention_left < NEAR
 
 
-def owners_of(state: GroupState, before: Owners = MappingProxyType({})) -> Owners:
+def owners_of(state: GroupState, before: GroupOwners = MappingProxyType({})) -> GroupOwners:
     """Map each owned partition to its member.
 
     A broker returns no owners while a group rebalances.  Then the result is ``before``, the last known

@@ -11,9 +11,10 @@ from kafka.errors import InvalidTopicError, UnknownTopicOrPartitionError, for_co
 from kafka_assignors.cli.connection import RESPONSE_S, Connection
 from kafka_assignors.errors import BrokerError, GroupError
 from kafka_assignors.lag.fetch.group import GroupState
-from kafka_assignors.lag.fetch.group_offsets import attempt, why
+from kafka_assignors.lag.fetch.group_offsets import why
 from kafka_assignors.lag.fetch.many_groups import GroupsFetch
 from kafka_assignors.lag.fetch.requests import metadata_request, read_leaders
+from kafka_assignors.lag.fetch.sending import attempt
 
 MISSING_TOPIC = frozenset({UnknownTopicOrPartitionError, InvalidTopicError})
 """Errors for a topic that does not exist; a member may subscribe to any name."""

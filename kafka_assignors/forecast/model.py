@@ -17,7 +17,6 @@ Rules:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -27,26 +26,17 @@ from kafka_assignors.forecast.forecasters import (
     BACKCASTS,
     BELIEVED,
     DEVIATIONS,
-    FIRST,
     FORECASTERS,
-    LASTING_SCORES,
     LEARNT,
-    LEAST_SCORES,
-    LEAST_SPREAD,
-    MOST_SPREAD,
-    NARROWER,
     NORMAL,
     OTHERS,
     OUTLIER,
     QUICK,
     SCALE_DOUBT,
     SCALE_S,
-    SCORES,
-    UNKNOWN_SCORES,
-    WIDER,
     Forecaster,
-    favour,
 )
+from kafka_assignors.forecast.mixture import Mixture, filled, mean
 from kafka_assignors.forecast.season import PastRates, Season, added, slots_of
 from kafka_assignors.forecast.settings import QUARTER, SECOND, LoadSettings
 
@@ -84,9 +74,8 @@ class Model:
 
     __slots__ = (
         "ahead", "ahead_of", "deviation", "expected", "forecasts", "forecasts_at", "gains", "keep", "last",
-        "lasting_misses", "levels", "miss", "miss_counts", "pending", "recent", "recent_misses", "run",
-        "scale_gain", "season", "seen", "settings", "spread", "stride", "total", "trends",
-        "weights",
+        "levels", "mixture", "pending", "recent", "run", "scale_gain", "season", "seen", "settings", "stride",
+        "total", "trends",
     )  # fmt: skip
 
     def __init__(self, settings: LoadSettings) -> None:
@@ -100,12 +89,7 @@ class Model:
         self.total = 0  # arrivals since the last unknown step
         self.last: float | None = None  # arrivals within the last known horizon
         self.pending: list[Pending] = []
-        # Mean absolute errors of each forecaster, records, and the number of scores in them.
-        self.recent_misses = [0.0] * (len(FORECASTERS) + OTHERS)
-        self.lasting_misses = list(self.recent_misses)
-        self.miss_counts = [0] * len(self.recent_misses)  # up to `LASTING_SCORES`
-        self.miss = 0.0  # mean absolute error of the mixture
-        self.spread = NORMAL  # standard error / ``miss``
+        self.mixture = Mixture()
         self.recent = 0.0  # mean rate over `SCALE_S`, of steps with a known usual rate
         self.expected = 0.0  # mean of the usual rate, over the same steps
         self.gains = [
@@ -116,7 +100,6 @@ class Model:
         self.keep = math.exp(-settings.step_s / settings.horizon_s)  # damping of the trend by a step
         self.stride = max(1, settings.horizon // settings.step // BACKCASTS)
         # Caches: their values follow from the attributes above.
-        self.weights: list[float] | None = None
         self.forecasts: list[float] = []  # of each forecaster, after the last step
         self.forecasts_at = -1
         self.ahead: list[tuple[float, PastRates]] = []  # results of `Season` for the quarters ahead
@@ -147,9 +130,9 @@ class Model:
         while self.pending and self.pending[0].due <= at:
             self._score(self.pending.pop(0))
         forecasts = self._each(at)
-        self.forecasts, self.forecasts_at = _filled(forecasts), at
+        self.forecasts, self.forecasts_at = filled(forecasts), at
         if at // step % self.stride == 0:
-            mixture = _mean(self._weights(), self.forecasts)
+            mixture = mean(self.mixture.weights(), self.forecasts)
             due = at + self.settings.horizon
             single = np.array((*forecasts, mixture), "f4").tolist()
             self.pending.append(Pending(due, self.total, tuple(single)))
@@ -176,25 +159,25 @@ class Model:
         """Forecast from the end of a step on; None if no step was learnt."""
         if not self.seen:
             return None
-        weights, season = self._weights(), self.season.addition(at // QUARTER)
-        forecasts = self.forecasts if at == self.forecasts_at else _filled(self._each(at))
+        weights, season = self.mixture.weights(), self.season.addition(at // QUARTER)
+        forecasts = self.forecasts if at == self.forecasts_at else filled(self._each(at))
         levels = [
             level if forecaster.seasonal else level - season
             for forecaster, level in zip(FORECASTERS, self.levels, strict=True)
         ]
         levels += [records / self.settings.horizon_s - season for records in forecasts[-OTHERS:]]
         return Outlook(
-            level=_mean(weights, levels),
-            trend=_mean(weights, [*self.trends, *[0.0] * OTHERS]),
+            level=mean(weights, levels),
+            trend=mean(weights, [*self.trends, *[0.0] * OTHERS]),
             season=season,
-            arrivals=_mean(weights, forecasts),
-            error=self.spread * self.miss if self.scored >= LEAST_SCORES else None,
+            arrivals=mean(weights, forecasts),
+            error=self.mixture.error,
         )
 
     def parts(self, at: int, count: int) -> list[float]:
         """Forecast the records of each of ``count`` equal parts of the horizon, from the end of a step on."""
         ends = [self.settings.horizon * part // count for part in range(1, count + 1)]
-        within = [_mean(self._weights(), _filled(self._each(at, end))) for end in ends]
+        within = [mean(self.mixture.weights(), filled(self._each(at, end))) for end in ends]
         return [max(last - first, 0.0) for first, last in pairwise([0.0, *within])]
 
     def _clipped(self, rate: float, expected: float) -> float:
@@ -227,44 +210,8 @@ class Model:
         """Score a forecast whose horizon has ended."""
         came = self.total - pending.total
         self.last = float(came)
-        self.weights = None
         *forecasts, mixture = pending.forecasts
-        for index, (forecast, filled) in enumerate(zip(forecasts, _filled(forecasts), strict=True)):
-            self._add_miss(index, abs(came - filled), known=not math.isnan(forecast))
-        miss = abs(came - mixture)
-        if self.scored > LEAST_SCORES:
-            factor = NARROWER if miss <= self.spread * self.miss else WIDER
-            self.spread = min(max(self.spread * factor, LEAST_SPREAD), MOST_SPREAD)
-        self.miss += (miss - self.miss) * max(1 / SCORES, 1 / self.scored)
-
-    @property
-    def scored(self) -> int:
-        """The number of scores so far, up to `LASTING_SCORES`.  The forecast of `FIRST` is always known."""
-        return self.miss_counts[FIRST]
-
-    def _add_miss(self, index: int, miss: float, *, known: bool) -> None:
-        """Add the error of a forecast to the means of its forecaster."""
-        count = self.miss_counts[index]
-        if known or count < UNKNOWN_SCORES:
-            count = self.miss_counts[index] = min(count + 1, LASTING_SCORES)
-        self.recent_misses[index] += (miss - self.recent_misses[index]) * max(1 / SCORES, 1 / count)
-        self.lasting_misses[index] += (miss - self.lasting_misses[index]) * (1 / count)
-
-    def _weights(self) -> list[float]:
-        """Return the weight of each forecaster and of ``OTHERS``; the sum is 1."""
-        if self.weights is None:
-            both = zip(self.recent_misses, self.lasting_misses, strict=True)
-            misses = [recent * lasting for recent, lasting in both]
-            best = min(misses)
-            if not self.scored:
-                favours = [float(index == FIRST) for index in range(len(misses))]
-            elif best > 0:
-                favours = [favour(best / miss) for miss in misses]
-            else:
-                favours = [float(miss <= 0) for miss in misses]
-            total = added(favours)
-            self.weights = [favour / total for favour in favours]
-        return self.weights
+        self.mixture.score(came, forecasts, mixture)
 
     def _each(self, at: int, within: int | None = None) -> list[float]:
         """Return each forecaster's records in the horizon or its first ``within`` µs; `OTHERS` are last.
@@ -335,15 +282,6 @@ class Model:
         return stretches
 
 
-def _filled(forecasts: Sequence[float]) -> list[float]:
-    """Replace unknown forecasts by that of `FIRST`."""
-    return [forecasts[FIRST] if math.isnan(records) else records for records in forecasts]
-
-
 def _total(values: list[float]) -> float:
     """Add values in the order of ``forecast.bucket``, which caches the sum of the middle ones."""
     return added([values[0], added(values[1:-1]), *values[1:][-1:]])
-
-
-def _mean(weights: list[float], values: list[float]) -> float:
-    return added(weight * value for weight, value in zip(weights, values, strict=True))

@@ -40,7 +40,7 @@ class Reading:
     missing: Mapping[TopicPartition, str]
 
 
-class Position(NamedTuple):
+class ReadPosition(NamedTuple):
     """An offset of a partition, such as the commit of a group.
 
     Results for several groups have positions as keys, because groups read a partition at different offsets.
@@ -50,10 +50,10 @@ class Position(NamedTuple):
     offset: int
 
 
-def next_unread(tp: TopicPartition, offsets: Offsets, reset: Reset) -> Position | None:
+def next_unread(tp: TopicPartition, offsets: Offsets, reset: Reset) -> ReadPosition | None:
     """Return where the group reads next; None: no record is left to read."""
     offset = first_unread(offsets.end, offsets.committed, offsets.begin, reset)
-    return None if offset is None else Position(tp, offset)
+    return None if offset is None else ReadPosition(tp, offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,14 @@ class OldestUnread:
     A requested position is in ``timestamps`` or in ``missing``.
     """
 
-    timestamps: Mapping[Position, int | None]  # ms since 1970; None: no record follows, only markers or gaps
-    missing: Mapping[Position, str]  # why a timestamp is unknown, in a few words for the user; never a secret
+    timestamps: Mapping[
+        ReadPosition, int | None
+    ]  # ms since 1970; None: no record follows, only markers or gaps
+    missing: Mapping[
+        ReadPosition, str
+    ]  # why a timestamp is unknown, in a few words for the user; never a secret
 
-    def age_s(self, position: Position | None, now_ms: float) -> float | None:
+    def age_s(self, position: ReadPosition | None, now_ms: float) -> float | None:
         """Return the age of the first record in seconds; 0: there is none; None: it is unknown.
 
         Args:

@@ -15,10 +15,10 @@ import weakref
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 
-from kafka_assignors.errors import MissingExtraError
+from kafka_assignors.errors import needs_extra
 from kafka_assignors.metrics.exported import ExportedConsumers, Family, HasMetrics, unit_of, words_of
 
-try:
+with needs_extra("otel", "opentelemetry-api"):
     from opentelemetry.metrics import (
         CallbackOptions,
         Meter,
@@ -27,8 +27,6 @@ try:
         get_meter,
         get_meter_provider,
     )
-except ImportError as error:
-    raise MissingExtraError("otel", "opentelemetry-api") from error
 
 log = logging.getLogger("kafka_assignors")
 

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Iterator
 from functools import lru_cache
 
-from kafka_assignors.errors import MissingExtraError
+from kafka_assignors.errors import needs_extra
 from kafka_assignors.metrics.exported import (
     ExportedConsumers,
     ExportedValue,
@@ -18,12 +18,10 @@ from kafka_assignors.metrics.exported import (
     words_of,
 )
 
-try:
+with needs_extra("prometheus", "prometheus-client"):
     from prometheus_client import REGISTRY, CollectorRegistry
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     from prometheus_client.registry import Collector
-except ImportError as error:
-    raise MissingExtraError("prometheus", "prometheus-client") from error
 
 _collectors: weakref.WeakKeyDictionary[CollectorRegistry, ConsumerCollector] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()

@@ -5,7 +5,7 @@ name does.
 
 - ``session``, ``connector``: Spark sessions, and the options of Spark's Kafka connector.
 - ``record/``, ``model/``, ``feed/``: the three stages.  ``run``: all of them.
-- ``restarting_query``: restarts failed streams.  ``maintenance``: merges small files, deletes old days.
+- ``restarting_query``: restarts failed streams.  ``maintenance/``: merges small files, deletes old days.
 - ``tables/``: the recorded samples and the load table.  ``history``: reads them for back-tests.
 - ``backtest/``: compares strategies on a recorded history.
 - ``faults``: errors of Spark as errors of this package.
@@ -16,14 +16,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.errors import MissingExtraError
+from kafka_assignors.errors import needs_extra
 from kafka_assignors.forecast import LoadSettings
 
 if TYPE_CHECKING:
     from kafka_assignors.pipeline.connector import connector_options
     from kafka_assignors.pipeline.feed.feed import create_feed, write_feed
     from kafka_assignors.pipeline.history import read_history
-    from kafka_assignors.pipeline.maintenance import maintain
+    from kafka_assignors.pipeline.maintenance.job import maintain
     from kafka_assignors.pipeline.model.backcast import forecast_errors
     from kafka_assignors.pipeline.model.job import run_load_model, start_load_model
     from kafka_assignors.pipeline.model.model import model_load
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kafka_assignors.pipeline.record.samples import record_samples, record_samples_once
     from kafka_assignors.pipeline.session import local_session
     from kafka_assignors.pipeline.tables.importing import import_samples
-    from kafka_assignors.pipeline.tables.landing import read_samples
+    from kafka_assignors.pipeline.tables.reading import read_samples
 
 __all__ = [
     "LoadSettings",
@@ -61,7 +61,7 @@ _NAMES_OF = {
     "connector": ("connector_options",),
     "feed.feed": ("create_feed", "write_feed"),
     "history": ("read_history",),
-    "maintenance": ("maintain",),
+    "maintenance.job": ("maintain",),
     "model.backcast": ("forecast_errors",),
     "model.job": ("run_load_model", "start_load_model"),
     "model.model": ("model_load",),
@@ -71,7 +71,7 @@ _NAMES_OF = {
     "record.samples": ("record_samples", "record_samples_once"),
     "session": ("local_session",),
     "tables.importing": ("import_samples",),
-    "tables.landing": ("read_samples",),
+    "tables.reading": ("read_samples",),
 }
 _MODULES = {name: module for module, names in _NAMES_OF.items() for name in names}
 
@@ -85,9 +85,5 @@ def __getattr__(name: str) -> Any:
     """
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
+    with needs_extra("spark"):
         return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("kafka_assignors"):
-            raise
-        raise MissingExtraError("spark", str(error.name).partition(".")[0]) from error

@@ -1,7 +1,8 @@
 """Turns errors of Spark and its JVM into one line with the cause and what to do.
 
 Spark reports a cause at the end of long stack traces, in four kinds of exceptions.  This module searches the
-whole text and takes the first rule that matches.  `one_line` keeps the original exception as ``__cause__``.
+whole text and takes the first rule that matches.  `as_pipeline_error` keeps the original exception as
+``__cause__``.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ _RULES = {
 
 
 @contextmanager
-def one_line(doing: str) -> Iterator[None]:
+def as_pipeline_error(doing: str) -> Iterator[None]:
     """Turn errors of Spark in the block into a `PipelineError`; errors of this package pass unchanged.
 
     Args:

@@ -25,12 +25,12 @@ import numpy.typing as npt
 from kafka_assignors.errors import HistoryError, PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.settings import MOST_STEPS_AHEAD
-from kafka_assignors.pipeline.backtest.frame import Frame, LoadColumns, Span, frame_of
+from kafka_assignors.pipeline.backtest.history_shape import HistoryShape, LoadColumns, Span, shape_of
 from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, RecordedBuilder
-from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import has_load, read_load
-from kafka_assignors.pipeline.tables.landing import read_samples, utc
+from kafka_assignors.pipeline.tables.reading import read_samples, utc
 from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.validators import seconds
 
@@ -98,25 +98,25 @@ def read_history(
             rows.persist()  # the model must not run for each pass over the rows
         try:
             recent = _last(rows, since) if isinstance(since, timedelta) else rows
-            frames = _frames(recent, MOST if scratch is None else MOST_IN_FILES)
-            if missing := sorted(set(groups) - {frame.group for frame in frames}):
+            shapes = _shapes(recent, MOST if scratch is None else MOST_IN_FILES)
+            if missing := sorted(set(groups) - {shape.group for shape in shapes}):
                 raise HistoryError(f"{folder}: no rows of group {missing[0]!r} in the requested time")
-            if not frames:
+            if not shapes:
                 raise HistoryError(f"{folder}: no rows in the requested time")
-            sizes = [frame.partitions for frame in frames]
+            sizes = [shape.partitions for shape in shapes]
             bases = list(accumulate(sizes, initial=0))  # index of the first partition of each group
             starts = [
-                {"group": frame.group, "topic": topic, "start": base + start}
-                for base, frame in zip(bases, frames, strict=False)
-                for topic, start in frame.starts.items()
+                {"group": shape.group, "topic": topic, "start": base + start}
+                for base, shape in zip(bases, shapes, strict=False)
+                for topic, start in shape.starts.items()
             ]
             table = F.broadcast(spark.createDataFrame(pa.Table.from_pylist(starts)))
             indexed = recent.join(table, ["group", "topic"])
             indexed = indexed.withColumn("index", F.col("start") + F.col("partition"))
-            size = sum(frame.size for frame in frames)
+            size = sum(shape.size for shape in shapes)
             make_array = np.empty if scratch is None else array_file(scratch / "arrays", size)
-            builders = [RecordedBuilder(frame, make_array) for frame in frames]
-            _build(builders, frames, bases, indexed)
+            builders = [RecordedBuilder(shape, make_array) for shape in shapes]
+            _build(builders, shapes, bases, indexed)
             return [builder.recorded(recorded_members) for builder in builders]
         finally:
             rows.unpersist()
@@ -130,7 +130,7 @@ def _last(rows: DataFrame, span: timedelta) -> DataFrame:
     return rows if newest is None else rows.where(rows["time"] > newest - span // timedelta(microseconds=1))
 
 
-def _frames(rows: DataFrame, most: int) -> list[Frame]:
+def _shapes(rows: DataFrame, most: int) -> list[HistoryShape]:
     """Return the steps and partitions of each group, by name, in one pass over the rows; none is fetched.
 
     Raises:
@@ -150,22 +150,22 @@ def _frames(rows: DataFrame, most: int) -> list[Frame]:
     for row in spans.orderBy("group").collect():
         values = row.asDict()
         by_group.setdefault(values.pop("group"), []).append(Span(**values))
-    frames = [frame_of(group, of_group) for group, of_group in by_group.items()]
-    for frame in frames:
-        if frame.steps * frame.partitions > most:
+    shapes = [shape_of(group, of_group) for group, of_group in by_group.items()]
+    for shape in shapes:
+        if shape.steps * shape.partitions > most:
             raise HistoryError(
-                f"group {frame.group!r}: {frame.steps:,} steps of {frame.partitions:,} partitions are too "
+                f"group {shape.group!r}: {shape.steps:,} steps of {shape.partitions:,} partitions are too "
                 f"many at once: choose a part with --since and --until"
             )
-    return frames
+    return shapes
 
 
 def _build(
-    builders: Sequence[RecordedBuilder], frames: Sequence[Frame], bases: Sequence[int], rows: DataFrame
+    builders: Sequence[RecordedBuilder], shapes: Sequence[HistoryShape], bases: Sequence[int], rows: DataFrame
 ) -> None:
     """Fetch the rows of all groups, about `CELLS` at a time, and give each group its own."""
     rows = rows.select(*(column.name for column in fields(LoadColumns)))
-    parts = -(-sum(frame.steps * frame.partitions for frame in frames) // CELLS)
+    parts = -(-sum(shape.steps * shape.partitions for shape in shapes) // CELLS)
     begin = 0
     for table in _tables(rows.repartitionByRange(parts, "index")) if parts > 1 else [rows.toArrow()]:
         # Null becomes NaN.
@@ -175,7 +175,7 @@ def _build(
         index = columns["index"]
         while begin <= index[-1]:
             number = bisect_right(bases, begin) - 1
-            base, width = bases[number], max(CELLS // frames[number].steps, 1)
+            base, width = bases[number], max(CELLS // shapes[number].steps, 1)
             end = min(begin + width, bases[number + 1], int(index[-1]) + 1)
             first, after = np.searchsorted(index, (begin, end))
             part = {name: column[first:after] for name, column in columns.items()}
@@ -263,7 +263,7 @@ def _within(rows: DataFrame, since: datetime | None, until: datetime | None) -> 
 def _reading(folder: str) -> Iterator[None]:
     """Turn errors of Spark in the block into a `HistoryError` of one line."""
     try:
-        with one_line(folder):
+        with as_pipeline_error(folder):
             yield
     except PipelineError as error:
         raise HistoryError(str(error)) from error

@@ -24,10 +24,10 @@ from kafka_assignors.background import Background
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.connector import connector_options
-from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.feed.feed import Feed, landed_records, newest_records, write_feed
 from kafka_assignors.pipeline.feed.feeding import Feeding
-from kafka_assignors.pipeline.maintenance import Maintenance, maintain
+from kafka_assignors.pipeline.maintenance.job import Maintenance, maintain
 from kafka_assignors.pipeline.model.job import LoadReport, run_load_model, start_load_model
 from kafka_assignors.pipeline.model.model import FORGET_S
 from kafka_assignors.pipeline.record.offsets import record_offsets, record_offsets_once
@@ -149,7 +149,7 @@ def run_pipeline(
             )
             model_options["on_batch"] = feeding.batch
         # The model reads only the writers that exist at its first start.
-        with one_line(f"the folder {options.root}"):
+        with as_pipeline_error(f"the folder {options.root}"):
             for is_wanted, writer in ((options.sampler, "sampler"), (options.offsets_topic, "offsets-topic")):
                 if is_wanted:
                     Storage(spark, options.root).make(f"samples/{writer}")
@@ -227,7 +227,7 @@ def _catch_up(
         spark, options.settings, options.root, **options.group_arguments, available_now=True
     )
     try:
-        with one_line("recording existing commits"):
+        with as_pipeline_error("recording existing commits"):
             while not (recording.query.awaitTermination(_CHECK_EVERY_S) or stop.is_set()):
                 report.offsets = recording.report()
                 on_report(report)
@@ -250,7 +250,7 @@ def _run(
     while not stop.wait(_CHECK_EVERY_S):
         last_s, offset_s = offset_s, time.time() - time.monotonic()
         for name, stream in streams.items():
-            with one_line(f"the stream of {name}"):  # Java may have ended
+            with as_pipeline_error(f"the stream of {name}"):  # Java may have ended
                 if last_s - offset_s > _SET_BACK_S:  # Spark would wait for its next batch as long as the step
                     stream.restart(f"the clock was set back by {last_s - offset_s:,.0f} s")
                 stream.check()

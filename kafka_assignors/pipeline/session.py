@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors.broker import OnProgress, Progress, fetch_jars, find_java
 from kafka_assignors.broker.progress import silent
-from kafka_assignors.errors import MissingExtraError, PipelineError
-from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.errors import PipelineError, needs_extra
+from kafka_assignors.pipeline.faults import as_pipeline_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,10 +81,8 @@ def connector_jars(*, on_progress: OnProgress = silent) -> tuple[Path, ...]:
         PipelineError: the pipeline does not support this version of Spark.
         BrokerError: a jar is missing and cannot be fetched.
     """
-    try:
+    with needs_extra("spark", "pyspark"):
         from pyspark import __version__ as spark
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("spark", "pyspark") from error
     minor = ".".join(spark.split(".")[:2])
     if minor not in VERSIONS:
         raise PipelineError(f"Spark {spark} is not supported, only {', '.join(VERSIONS)}")
@@ -151,10 +149,8 @@ def local_session(
         BrokerError: a jar is missing and cannot be fetched.
         PipelineError: Spark does not start, or this version is not supported.
     """
-    try:
+    with needs_extra("spark", "pyspark"):
         from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise MissingExtraError("spark", "pyspark") from error
     java = find_java("Spark")
     jars = connector_jars(on_progress=on_progress)
     on_progress(Progress("starting Spark"))
@@ -182,7 +178,7 @@ def local_session(
             **STREAMING,
         }
         builder = SparkSession.builder.master(f"local[{cores or '*'}]").appName(name)
-        with _environment(environment), one_line("starting Spark"):
+        with _environment(environment), as_pipeline_error("starting Spark"):
             session = builder.config(map={**defaults, **(settings or {})}).getOrCreate()
         with _stopped_afterwards(session):
             yield session

@@ -114,7 +114,7 @@ class GroupSnapshot:
         return self.members[member_id].instance_id or member_id
 
 
-def compare(
+def causes_between(
     before: GroupSnapshot, after: GroupSnapshot, *, missing: Cause = Cause.GONE
 ) -> list[RebalanceCause]:
     """Return the changes of a group that cause a rebalance, in the order of ``Cause``.

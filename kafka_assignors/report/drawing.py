@@ -66,7 +66,7 @@ class Mark(NamedTuple):
     label: str
 
 
-def number(member: str) -> int:
+def member_number(member: str) -> int:
     """Return the number in a member's name (3 in ``m3``), by which members are sorted."""
     return int(member.lstrip("m"))
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_assignors.errors import MissingExtraError
+from kafka_assignors.errors import require_modules
 from kafka_assignors.report import palette
-from kafka_assignors.report.rows import seconds
+from kafka_assignors.report.rows import in_seconds
 
 
 def require_plotly(extra: str) -> None:
@@ -17,9 +16,7 @@ def require_plotly(extra: str) -> None:
     Raises:
         MissingExtraError: plotly or Jinja2 is not installed.
     """
-    for module, name in (("plotly", "plotly (which draws the report)"), ("jinja2", "Jinja2")):
-        if importlib.util.find_spec(module) is None:
-            raise MissingExtraError(extra, name)
+    require_modules(extra, {"plotly": "plotly (which draws the report)", "jinja2": "Jinja2"})
 
 
 def plotly_js() -> str:
@@ -55,7 +52,7 @@ def html_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"fmt": _formatted, "seconds": seconds}
+    environment.filters |= {"fmt": _formatted, "seconds": in_seconds}
     # plotly escapes "<", ">" and "/" in its JSON, so that no text can end the script element.
     drawn = ",\n".join(f'"{name}":{figure.to_json()}' for name, figure in figures.items())
     return environment.get_template(template).render(

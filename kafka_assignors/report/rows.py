@@ -20,6 +20,6 @@ class Row(Generic[ResultT]):
     brief: str = ""  # a short name for narrow tables; empty: left out there
 
 
-def seconds(value: float | None, digits: int = 2) -> str:
+def in_seconds(value: float | None, digits: int = 2) -> str:
     """Return a time as text; ``-`` for None."""
     return "-" if value is None else f"{value:.{digits}f} s"

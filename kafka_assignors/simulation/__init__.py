@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from kafka_assignors.simulation.churn import ChurnStep, parse
+from kafka_assignors.simulation.churn import ChurnStep, parse_churn
 from kafka_assignors.simulation.history import History
 from kafka_assignors.simulation.outcome import Outcome, Series, Situation
 from kafka_assignors.simulation.recommend import Ranked, recommend
@@ -32,7 +32,7 @@ __all__ = [
     "Series",
     "Situation",
     "Strategy",
-    "parse",
+    "parse_churn",
     "recommend",
     "simulate",
 ]

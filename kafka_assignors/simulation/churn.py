@@ -44,7 +44,7 @@ class Act:
         return f"{self.kind} {self.member}"
 
 
-def parse(text: str) -> tuple[ChurnStep, ...]:
+def parse_churn(text: str) -> tuple[ChurnStep, ...]:
     """Read ``join@12,leave@26,kill@40``; an empty text means no churn.
 
     Returns:

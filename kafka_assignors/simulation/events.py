@@ -7,7 +7,7 @@ import itertools
 import math
 from typing import Literal
 
-Event = Literal["churn", "join", "expire", "stop", "end", "resume", "replan", "check"]
+EventKind = Literal["churn", "join", "expire", "stop", "end", "resume", "replan", "check"]
 """The kinds of events.  Some have a number, given in brackets; for the others it is 0.
 
 - ``churn``: a step of the churn (its index).
@@ -25,7 +25,7 @@ class EventQueue:
     """The events to come.  Of events at one time, the one that was scheduled first comes first."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Event, int]] = []
+        self._heap: list[tuple[float, int, EventKind, int]] = []
         self._tie = itertools.count()
 
     @property
@@ -33,11 +33,11 @@ class EventQueue:
         """Time of the next event, seconds; infinite if there is none."""
         return self._heap[0][0] if self._heap else math.inf
 
-    def schedule(self, at: float, event: Event, number: int = 0) -> None:
+    def schedule(self, at: float, event: EventKind, number: int = 0) -> None:
         """Add an event at a time, seconds."""
         heapq.heappush(self._heap, (at, next(self._tie), event, number))
 
-    def pop(self) -> tuple[Event, int]:
+    def pop(self) -> tuple[EventKind, int]:
         """Remove the next event; return its kind and number."""
         _, _, event, number = heapq.heappop(self._heap)
         return event, number

@@ -146,12 +146,12 @@ class Leader:
         """Return the time of the next check."""
         return now + self._watches[self._group.leader].check_s
 
-    def requests_rebalance(self, now: float, lag: Levels) -> bool:
-        """Check for uneven lag; return whether the leader requests a rebalance.
+    def request_if_uneven(self, now: float, lag: Levels) -> bool:
+        """Fetch the lag and request a rebalance if one pays; return whether the leader requested one.
 
         Args:
             now: seconds.
-            lag: by partition, the real lag, which the leader fetches.
+            lag: by partition, the real lag.
         """
         leader = self._group.leader
         if self._known_lag is not None:

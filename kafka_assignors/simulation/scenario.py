@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.plan.capacity import LEAST, MOST, in_units
 from kafka_assignors.plan.load.skew import RebalanceOnSkew
+from kafka_assignors.plan.rebalance import Planner
 from kafka_assignors.simulation.churn import Act, ChurnStep, first_members, rehearse
 from kafka_assignors.validators import positive, seconds, whole, wrong
-
-Plan = Callable[[Group, Claims], Assignment]
-"""The planner of a strategy: a pure function, the one the consumers run."""
 
 Parameter = str | int | float | bool | None
 
@@ -76,7 +73,7 @@ class Strategy:
     """
 
     name: str
-    plan: Plan
+    plan: Planner
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     cooperative: bool = False
     by_lag: bool = False

@@ -14,7 +14,7 @@ import numpy as np
 from kafka_assignors.errors import OptionError
 from kafka_assignors.simulation.churn import Act, first_members
 from kafka_assignors.simulation.consumption import Consumption
-from kafka_assignors.simulation.events import Event, EventQueue
+from kafka_assignors.simulation.events import EventKind, EventQueue
 from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import History
 from kafka_assignors.simulation.leader import Leader
@@ -180,7 +180,7 @@ class Simulation:
 
     # --- events --------------------------------------------------------------------------------------------
 
-    def _handle(self, event: Event, number: int) -> None:
+    def _handle(self, event: EventKind, number: int) -> None:
         if event == "churn":
             self._apply(self._acts[number])
         elif event == "join":
@@ -303,5 +303,5 @@ class Simulation:
         if not self._is_alive[leader]:
             return
         self._events.schedule(self._leader.next_check(self._now), "check", number)
-        if self._leader.requests_rebalance(self._now, self._work.lag()):
+        if self._leader.request_if_uneven(self._now, self._work.lag()):
             self._request_round([leader])

@@ -35,7 +35,7 @@ from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.metrics import register_metrics
 from kafka_assignors.stateful.runtime.assembly import assemble
 from kafka_assignors.stateful.runtime.events import Assigned, Event, Lost, Revoked, TaskListener
-from kafka_assignors.stateful.runtime.ownership import Ownership, process_functions
+from kafka_assignors.stateful.runtime.ownership import TaskOwnership, process_functions
 from kafka_assignors.stateful.runtime.processing import HEARTBEAT_WAIT_S
 from kafka_assignors.stateful.runtime.tasks import MemberTasks, Process
 from kafka_assignors.stateful.settings import RuntimeOptions
@@ -102,7 +102,16 @@ class StatefulConsumer:
         )
         self._consumer, self._reader, self._lease = components.consumer, components.reader, components.lease
         self._copies, self._processing = components.copies, components.processing
-        self._ownership = Ownership(topology, functions, self._tasks, components)
+        self._ownership = TaskOwnership(
+            topology,
+            functions,
+            self._tasks,
+            consumer=self._consumer,
+            lease=self._lease,
+            commits=components.commits,
+            copies=self._copies,
+            processing=self._processing,
+        )
         recorder = consumer_recorder(self._consumer)
         register_metrics(
             recorder, self._tasks, self._reader, processing=self._processing, copies=self._copies

@@ -25,7 +25,7 @@ _MOST_TIME = 253_402_300_799_999  # the last millisecond of the year 9999
 _MOST_RECORDS = 2**53  # every JSON reader is exact up to this number
 
 
-class Key(NamedTuple):
+class ForecastKey(NamedTuple):
     """The group and the partition of a forecast."""
 
     group_id: str
@@ -54,7 +54,7 @@ def encode_key(group_id: str, partition: TopicPartition) -> bytes:
     return _json([group_id, partition.topic, partition.partition])
 
 
-def decode_key(data: bytes) -> Key:
+def decode_key(data: bytes) -> ForecastKey:
     """Decode a key, with or without spaces.
 
     Raises:
@@ -64,7 +64,7 @@ def decode_key(data: bytes) -> Key:
         case [str(group_id), str(topic), partition] if is_whole(partition, 0, _MOST_PARTITION):
             if not (_is_name(group_id) and _is_name(topic) and len(topic) <= _LONGEST_TOPIC):
                 raise CodecError("key: invalid name of a group or a topic")
-            return Key(group_id, TopicPartition(topic, partition))
+            return ForecastKey(group_id, TopicPartition(topic, partition))
     raise CodecError("key: expected [group, topic, partition]")
 
 

@@ -15,8 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_assignors.pipeline.feed.feed import Feed, newest_records
-from kafka_assignors.pipeline.tables.landing import COLUMNS
-from kafka_assignors.pipeline.tables.schemas import SAMPLES
+from kafka_assignors.pipeline.tables.schemas import SAMPLE_COLUMNS, SAMPLES
 
 START = 1_384_000_200  # s; 2013-11-09 12:30:00 UTC
 
@@ -67,7 +66,7 @@ def samples_table(looks: Iterable[Look], source: str = "import") -> pa.Table:
 
 def samples_stream(spark: SparkSession, files: str, **options: Any) -> DataFrame:
     """Return a stream of the samples in these files, which have no column ``date``."""
-    types = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items() if name != "date")
+    types = ", ".join(f"`{name}` {kind}" for name, kind in SAMPLE_COLUMNS.items() if name != "date")
     stream = spark.readStream.schema(types).options(**options).parquet(files)
     return stream.withColumn("date", F.to_date("time"))
 

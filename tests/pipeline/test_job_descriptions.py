@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.faults import as_pipeline_error
 from tests.support.waiting import until
 
 
@@ -20,13 +20,13 @@ def test_job_has_the_activity_as_its_description(spark: SparkSession) -> None:
         shown = [jobs.apply(n).description() for n in range(jobs.size())]
         return [str(text.get()) if text.isDefined() else None for text in shown]
 
-    with one_line("counting outside"):
-        with one_line("counting inside"):
+    with as_pipeline_error("counting outside"):
+        with as_pipeline_error("counting inside"):
             spark.range(1).count()
         spark.range(2).count()
     context.setJobDescription("of the caller")
     try:
-        with one_line("counting below"):
+        with as_pipeline_error("counting below"):
             spark.range(1).count()
         spark.range(3).count()
     finally:

@@ -15,12 +15,13 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.pipeline import maintenance
-from kafka_assignors.pipeline.maintenance import maintain
+from kafka_assignors.pipeline.maintenance import merging
+from kafka_assignors.pipeline.maintenance.job import maintain
 from kafka_assignors.pipeline.model.job import LoadReport, run_load_model
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import read_load
-from kafka_assignors.pipeline.tables.landing import land_stream, read_samples
+from kafka_assignors.pipeline.tables.landing import land_stream
+from kafka_assignors.pipeline.tables.reading import read_samples
 from kafka_assignors.pipeline.tables.storage import Storage
 from tests.pipeline.samples import (
     START,
@@ -285,7 +286,7 @@ NEXT_DAY, LATER = TODAY + timedelta(days=1), TODAY + timedelta(days=2)
 @pytest.fixture
 def each_day(monkeypatch: pytest.MonkeyPatch) -> None:
     """Merge a past day of two files."""
-    monkeypatch.setattr(maintenance, "MOST_LEFT", 1)
+    monkeypatch.setattr(merging, "MOST_LEFT", 1)
 
 
 def test_load_of_a_past_day_becomes_one_file(spark: SparkSession, tmp_path: Path, each_day: None) -> None:

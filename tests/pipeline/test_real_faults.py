@@ -17,7 +17,7 @@ from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import read_load
 from kafka_assignors.pipeline.record.samples import record_samples_once
-from kafka_assignors.pipeline.tables.landing import read_samples
+from kafka_assignors.pipeline.tables.reading import read_samples
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit

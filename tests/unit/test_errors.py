@@ -41,3 +41,25 @@ def test_error_with_a_builtin_base_survives_pickling() -> None:
     error = ConfigurationError("rack", "an empty name")
     assert_same(sent(error), error)
     assert (sent(error).option, sent(error).reason) == ("rack", "an empty name")
+
+
+@pytest.mark.parametrize("package", [None, "jgo"])
+def test_missing_module_is_an_error_of_its_extra(package: str | None) -> None:
+    with pytest.raises(errors.MissingExtraError) as caught, errors.needs_extra("broker", package):
+        raise ModuleNotFoundError("No module named 'psutil.tests'", name="psutil.tests")
+    assert (caught.value.extra, caught.value.missing) == ("broker", package or "psutil")
+    assert isinstance(caught.value.__cause__, ModuleNotFoundError)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModuleNotFoundError("No module named 'kafka_assignors.lost'", name="kafka_assignors.lost"),
+        ImportError("cannot import name 'lost' from 'psutil'", name="psutil"),
+        errors.MissingExtraError("stateful", "rocksdict"),
+    ],
+)
+def test_failed_import_of_another_kind_passes_unchanged(error: ImportError) -> None:
+    with pytest.raises(ImportError) as caught, errors.needs_extra("broker"):
+        raise error
+    assert caught.value is error

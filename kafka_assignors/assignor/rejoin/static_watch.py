@@ -14,7 +14,7 @@ import logging
 import zlib
 
 from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
-from kafka_assignors.lag.fetch.group import GroupMember, members_of
+from kafka_assignors.lag.fetch.group import GroupMember, described_members
 from kafka_assignors.plan import listed
 from kafka_assignors.plan.cause import Cause
 
@@ -97,7 +97,7 @@ class StaticWatch:
             if access.settled_generation() != generation or described.group_state != "Stable":
                 return False
             self._known_counts = counts
-            self._decide(access, counts, members_of(described))
+            self._decide(access, counts, described_members(described))
         except Exception as error:
             log.debug("cannot check the group's partitions: %s", error)
             return False

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kafka_assignors.broker.jars.lock import Jar
-from kafka_assignors.errors import BrokerError, MissingExtraError
+from kafka_assignors.errors import BrokerError, needs_extra
 
 MIRROR = "KAFKA_ASSIGNORS_MAVEN_URL"  # a Maven repository that replaces the central one
 _ADVICE = f"check the network and proxy, or set {MIRROR} to a Maven mirror"
@@ -37,10 +37,8 @@ def download(into: Path) -> Downloader:
     Raises:
         MissingExtraError: ``jgo`` is not installed.
     """
-    try:
+    with needs_extra("broker", "jgo"):
         from jgo.maven import MavenContext
-    except ImportError as error:
-        raise MissingExtraError("broker", "jgo") from error
     mirror = os.environ.get(MIRROR, "").strip().rstrip("/")
     where = f"the mirror {mirror}" if mirror else "Maven's central repository"
     repos = {"mirror": mirror} if mirror else None

@@ -28,7 +28,7 @@ class Jar:
         return f"{self.artifact}-{self.version}.jar"
 
 
-def parse(text: str) -> dict[str, tuple[Jar, ...]]:
+def parse_lock(text: str) -> dict[str, tuple[Jar, ...]]:
     """Parse a lock into the sorted jars of each configuration."""
     jars: dict[str, list[Jar]] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -46,7 +46,9 @@ def parse(text: str) -> dict[str, tuple[Jar, ...]]:
 
 @cache
 def _shipped() -> dict[str, tuple[Jar, ...]]:
-    return parse(resources.files("kafka_assignors.broker").joinpath("jars.lock").read_text(encoding="utf-8"))
+    return parse_lock(
+        resources.files("kafka_assignors.broker").joinpath("jars.lock").read_text(encoding="utf-8")
+    )
 
 
 def locked(configuration: str) -> tuple[Jar, ...]:

@@ -18,8 +18,8 @@ from kafka_assignors.broker import Progress
 from kafka_assignors.cli.backtest.options import (
     BY_DEFAULT,
     Parameters,
-    parse_churn,
     parse_moment,
+    read_churn,
     read_parameters,
     read_positive,
     read_strategies,
@@ -38,7 +38,7 @@ from kafka_assignors.cli.plan.notes import print_notes
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.cli.tables import show
 from kafka_assignors.errors import KafkaAssignorsError
-from kafka_assignors.pipeline.backtest.files import SERIES_NAME, read_series, results_folder, save
+from kafka_assignors.pipeline.backtest.files import SERIES_NAME, read_series, results_folder, save_results
 from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials
 from kafka_assignors.pipeline.backtest.recorded import Recorded, missing_times
@@ -96,7 +96,7 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     "--churn",
     metavar="SCRIPT",
     multiple=True,
-    type=parse_churn,
+    type=read_churn,
     help='Changes of membership, such as join@600,leave@1200,kill@1800 (seconds after the start), or "" '
     "for none; repeat the option to try several.  [default: one of each, evenly spread]",
 )
@@ -242,7 +242,7 @@ def command(
             read_series=partial(read_series, spark, folder),
             left_out=grid.left_out(histories),
         )
-        save(spark, folder, results)
+        save_results(spark, folder, results)
     print_notes(missing for group in recorded if (missing := missing_times(group, since, until)))
     print_notes(assumptions(grid, recorded, trials, recorded_members))
     _show(results, f"{out.rstrip('/')}/report.html", output)

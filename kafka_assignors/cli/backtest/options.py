@@ -13,7 +13,7 @@ from kafka_assignors.cli.common import as_usage_error
 from kafka_assignors.cli.plan.options import KNOWN, option_names
 from kafka_assignors.errors import OptionError
 from kafka_assignors.pipeline.backtest.grid import CHOICES, SURROUNDINGS
-from kafka_assignors.simulation import ChurnStep, parse
+from kafka_assignors.simulation import ChurnStep, parse_churn
 from kafka_assignors.simulation.scenario import Parameter
 from kafka_assignors.strategies import STRATEGIES, load_strategy
 from kafka_assignors.strict_json import json_or_text
@@ -96,10 +96,10 @@ def read_positive(_: click.Context, param: click.Parameter, given: str | None) -
     return _numbers(param, given, float, "number")
 
 
-def parse_churn(script: str) -> tuple[ChurnStep, ...]:
+def read_churn(script: str) -> tuple[ChurnStep, ...]:
     """Parse a churn script."""
     try:
-        return parse(script)
+        return parse_churn(script)
     except OptionError as error:
         raise click.BadParameter(error.reason) from error
 

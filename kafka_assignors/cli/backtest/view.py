@@ -11,7 +11,7 @@ from kafka_assignors.cli.tables import Columns, more
 from kafka_assignors.pipeline.backtest.phrases import (
     ROWS,
     about_figures,
-    about_group,
+    about_history,
     for_each_group,
     left_out,
     reasons,
@@ -23,7 +23,7 @@ from kafka_assignors.pipeline.backtest.results import Results
 def backtest_lines(results: Results) -> Lines:
     """Return a row for each candidate, the best first, then the recommendation and its reasons."""
     run, candidates = results["run"], results["candidates"]
-    parts: list[Text | Columns] = [Text(line) for group in results["groups"] for line in about_group(group)]
+    parts: list[Text | Columns] = [Text(line) for group in results["groups"] for line in about_history(group)]
     parts += [Text(line) for line in left_out(results)]
     parts.append(
         Text(f"{run['scenarios']:,} scenarios in {run['seconds']:,.1f} s; {about_figures(results)}\n")

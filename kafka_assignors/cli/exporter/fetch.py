@@ -15,15 +15,15 @@ from kafka_assignors.cli.exporter.reading import (
     partition_lag,
     problem_lines,
 )
-from kafka_assignors.cli.group_lag import Owners, owners_of, partitions_of
+from kafka_assignors.cli.group_lag import GroupOwners, owners_of, partitions_of
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag import Offsets
 from kafka_assignors.lag.fetch.group import GroupState
-from kafka_assignors.lag.fetch.group_offsets import GroupsReading, attempt, list_groups, read_groups, why
+from kafka_assignors.lag.fetch.group_offsets import GroupsReading, list_groups, read_groups, why
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
-from kafka_assignors.lag.fetch.sending import FEW
-from kafka_assignors.lag.reading import OldestUnread, Position, next_unread
+from kafka_assignors.lag.fetch.sending import FEW, attempt_fetch
+from kafka_assignors.lag.reading import OldestUnread, ReadPosition, next_unread
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition, shown
 
@@ -49,11 +49,11 @@ class ClusterReader:
         self._topics_like = topics_like
         self._timeout_s = timeout_s
         self._with_seconds = with_seconds
-        self._owners: dict[str, Owners] = {}
+        self._owners: dict[str, GroupOwners] = {}
         self._known: set[str] = set()
         # These hold only partitions of the last reading, so that they cannot grow without bound.
         self._offsets: Mapping[TopicPartition, Offsets] = {}
-        self._timestamps: Mapping[Position, int] = {}
+        self._timestamps: Mapping[ReadPosition, int] = {}
         self._unknown: Collection[TopicPartition] = ()
 
     def read(self) -> ClusterReading:
@@ -139,7 +139,7 @@ class ClusterReader:
             for tp, offsets in reading.offsets.items()
             if offsets.committed is not None and (position := next_unread(tp, offsets, RESET)) is not None
         }
-        timestamps: dict[Position, int | None] = {
+        timestamps: dict[ReadPosition, int | None] = {
             position: self._timestamps[position]
             for position in unread & self._timestamps.keys()
             if is_same_log(self._offsets[position.tp], groups.ends[position.tp])
@@ -147,7 +147,7 @@ class ClusterReader:
         order = sorted(unread - timestamps.keys(), key=lambda p: (p.tp not in self._unknown, p))
         fetch = OldestUnreadFetch(link, self._fetch_settings, order, deadline, retries=FEW)
         if len(timestamps) < len(unread):
-            fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
+            attempt_fetch(link, deadline, fetch)
         result = fetch.result()
         timestamps |= result.timestamps
         self._offsets = groups.ends

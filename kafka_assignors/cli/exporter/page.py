@@ -14,7 +14,7 @@ from kafka_assignors.cli.exporter.server import KEPT_INTERVALS, ReadingPage
 from kafka_assignors.cli.group_lag import PartitionLag
 
 
-class Metric(NamedTuple):
+class Gauge(NamedTuple):
     """A metric's help and labels."""
 
     help: str
@@ -23,26 +23,26 @@ class Metric(NamedTuple):
 
 _OF_PARTITION = ("group", "topic", "partition", "member_host", "consumer_id", "client_id")
 
-_OF_READING: Mapping[str, Metric] = {
+_OF_READING: Mapping[str, Gauge] = {
     # kafka-lag-exporter's, with its help texts
-    "kafka_partition_latest_offset": Metric("Latest offset of a partition", ("topic", "partition")),
-    "kafka_partition_earliest_offset": Metric("Earliest offset of a partition", ("topic", "partition")),
-    "kafka_consumergroup_group_offset": Metric("Last group consumed offset of a partition", _OF_PARTITION),
-    "kafka_consumergroup_group_lag": Metric("Group offset lag of a partition", _OF_PARTITION),
-    "kafka_consumergroup_group_lag_seconds": Metric("Group time lag of a partition", _OF_PARTITION),
-    "kafka_consumergroup_group_max_lag": Metric("Max group offset lag", ("group",)),
-    "kafka_consumergroup_group_max_lag_seconds": Metric("Max group time lag", ("group",)),
-    "kafka_consumergroup_group_sum_lag": Metric("Sum of group offset lag", ("group",)),
-    "kafka_consumergroup_group_topic_sum_lag": Metric(
+    "kafka_partition_latest_offset": Gauge("Latest offset of a partition", ("topic", "partition")),
+    "kafka_partition_earliest_offset": Gauge("Earliest offset of a partition", ("topic", "partition")),
+    "kafka_consumergroup_group_offset": Gauge("Last group consumed offset of a partition", _OF_PARTITION),
+    "kafka_consumergroup_group_lag": Gauge("Group offset lag of a partition", _OF_PARTITION),
+    "kafka_consumergroup_group_lag_seconds": Gauge("Group time lag of a partition", _OF_PARTITION),
+    "kafka_consumergroup_group_max_lag": Gauge("Max group offset lag", ("group",)),
+    "kafka_consumergroup_group_max_lag_seconds": Gauge("Max group time lag", ("group",)),
+    "kafka_consumergroup_group_sum_lag": Gauge("Sum of group offset lag", ("group",)),
+    "kafka_consumergroup_group_topic_sum_lag": Gauge(
         "Sum of group offset lag across topic partitions", ("group", "topic")
     ),
-    "kafka_consumergroup_poll_time_ms": Metric("Group time poll time"),
+    "kafka_consumergroup_poll_time_ms": Gauge("Group time poll time"),
     # ours
-    "kafka_assignors_exporter_groups_left_out": Metric("Groups that could not be read"),
+    "kafka_assignors_exporter_groups_left_out": Gauge("Groups that could not be read"),
 }
-METRICS: Mapping[str, Metric] = {
-    "kafka_assignors_exporter_up": Metric("1 if the last reading of the cluster is complete, else 0"),
-    "kafka_assignors_exporter_reading_age_seconds": Metric("Age of the figures on this page"),
+METRICS: Mapping[str, Gauge] = {
+    "kafka_assignors_exporter_up": Gauge("1 if the last reading of the cluster is complete, else 0"),
+    "kafka_assignors_exporter_reading_age_seconds": Gauge("Age of the figures on this page"),
     **_OF_READING,
 }
 """All metrics; each has the label ``cluster_name`` before its own."""

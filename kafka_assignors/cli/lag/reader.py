@@ -13,19 +13,19 @@ from typing import Any
 import click
 
 from kafka_assignors.cli.connection import RESPONSE_S, Connection
-from kafka_assignors.cli.group_lag import Owners, owners_of, partitions_of
+from kafka_assignors.cli.group_lag import GroupOwners, owners_of, partitions_of
 from kafka_assignors.cli.lag.report import GroupsReport, InTime, Report, report
 from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError, LagError
 from kafka_assignors.lag import Offsets, Reset
 from kafka_assignors.lag.fetch.errors import lag_error
 from kafka_assignors.lag.fetch.group import GroupState
-from kafka_assignors.lag.fetch.group_offsets import GroupsReading, attempt, list_groups, read_groups, why
+from kafka_assignors.lag.fetch.group_offsets import GroupsReading, list_groups, read_groups, why
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.fetch.retention import Retentions
-from kafka_assignors.lag.fetch.sending import FEW, Sender
+from kafka_assignors.lag.fetch.sending import FEW, Sender, attempt, attempt_fetch
 from kafka_assignors.lag.rates import WINDOW_S, Rates
-from kafka_assignors.lag.reading import OldestUnread, Position, next_unread
+from kafka_assignors.lag.reading import OldestUnread, ReadPosition, next_unread
 from kafka_assignors.lag.retention import Retention, share_left
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
@@ -60,7 +60,7 @@ class LagReader:
         self._connection = Connection(settings)
         self._fetch_settings = fetch_settings(settings, "-", reset)
         self._rates: dict[str, Rates] = {}
-        self._owners: dict[str, Owners] = {}
+        self._owners: dict[str, GroupOwners] = {}
         self._retentions = Retentions(_note)
 
     def read(self, names: Sequence[str]) -> GroupsReport:
@@ -156,13 +156,13 @@ class LagReader:
         return tuple(reports)
 
     def _times(
-        self, link: Link, positions: Collection[Position], offsets: Mapping[TopicPartition, Offsets]
+        self, link: Link, positions: Collection[ReadPosition], offsets: Mapping[TopicPartition, Offsets]
     ) -> tuple[OldestUnread, Mapping[TopicPartition, Retention]]:
         if not positions:
             return OldestUnread({}, {}), {}
         deadline = time.monotonic() + _TIMES_S
         fetch = OldestUnreadFetch(link, self._fetch_settings, positions, deadline, retries=FEW)
-        fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
+        attempt_fetch(link, deadline, fetch)
         retention: dict[TopicPartition, Retention] = {}
 
         async def ask() -> None:
@@ -175,7 +175,7 @@ class LagReader:
 
 def lag_in_time(
     offsets: Mapping[TopicPartition, Offsets],
-    starts: Mapping[TopicPartition, Position],
+    starts: Mapping[TopicPartition, ReadPosition],
     unread: OldestUnread,
     retention: Mapping[TopicPartition, Retention],
     now_ms: float,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_assignors.cli.group_lag import Owners, PartitionLag, owners_of
+from kafka_assignors.cli.group_lag import GroupOwners, PartitionLag, owners_of
 from kafka_assignors.lag import Reading, Reset
 from kafka_assignors.lag.fetch.group import REBALANCING, GroupState
 from kafka_assignors.lag.rates import Rate, total
@@ -168,7 +168,7 @@ def report(
     time: str,
     in_time: InTime = InTime(),
     *,
-    owners: Owners | None = None,
+    owners: GroupOwners | None = None,
 ) -> Report:
     """Join the group's state, the offsets of its partitions, and their lag in time.
 

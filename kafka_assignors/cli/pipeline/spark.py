@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 
 import click
 
 from kafka_assignors.cli.common import Command
-from kafka_assignors.errors import MissingExtraError
+from kafka_assignors.errors import require_modules
 from kafka_assignors.pipeline.session import MEMORY, submitted
 
 _SIZE = re.compile(r"[1-9][0-9]*[mg]")
@@ -37,9 +36,7 @@ def _memory(size: str) -> str:
 
 def require_spark() -> None:
     """Raise a MissingExtraError if a library is missing, before the session starts."""
-    for module in ("pyspark", "pandas", "pyarrow"):
-        if importlib.util.find_spec(module) is None:
-            raise MissingExtraError("spark", module)
+    require_modules("spark", {module: module for module in ("pyspark", "pandas", "pyarrow")})
 
 
 def is_of_spark(folder: str) -> bool:

@@ -10,7 +10,7 @@ import click
 
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.cli.common import as_usage_error, client_settings, connection_options, output_option
-from kafka_assignors.cli.fields import load
+from kafka_assignors.cli.fields import parsed_json
 from kafka_assignors.cli.live_group import read_live_group
 from kafka_assignors.cli.plan.forecasts import read_feed, with_forecasts
 from kafka_assignors.cli.plan.live_lag import with_live_lag
@@ -30,7 +30,7 @@ from kafka_assignors.cli.plan.options import (
     refuse_foreign,
     with_options,
 )
-from kafka_assignors.cli.plan.problem import Problem, parse
+from kafka_assignors.cli.plan.problem import Problem, parse_problem
 from kafka_assignors.cli.plan.stateful_problem import STATEFUL, is_stateful, parse_stateful
 from kafka_assignors.cli.plan.stateful_view import stateful_json, stateful_table
 from kafka_assignors.cli.plan.strategy_plan import lower_bound, solve
@@ -127,7 +127,7 @@ def command(
         if is_wrong:
             raise click.UsageError(message)
 
-    content = _load(file)
+    content = _read_json(file)
     if file is not None and is_stateful(content):
         _refuse_partition_options(compare or strategy or leavers or joiners)
         _plan_stateful(file, content, options, as_json=output == "json", everything=everything)
@@ -181,11 +181,11 @@ def command(
 # --- the group ---------------------------------------------------------------------------------------------
 
 
-def _load(file: BinaryIO | None) -> object:
+def _read_json(file: BinaryIO | None) -> object:
     if file is None:
         return None
     with as_usage_error(_name(file)):
-        return load(file.read())
+        return parsed_json(file.read())
 
 
 def _refuse_partition_options(given: object) -> None:
@@ -210,7 +210,7 @@ def _plan_stateful(
 
 def _from_file(file: BinaryIO, content: object) -> Problem:
     with as_usage_error(_name(file)):
-        problem = parse(content)
+        problem = parse_problem(content)
     if problem.strategy is not None:
         _strategy(problem.strategy, None)  # refuses an unknown one even if --strategy names another
     return problem

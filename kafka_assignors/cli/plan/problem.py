@@ -83,7 +83,7 @@ class _Member(Struct, forbid_unknown_fields=True):
         )
 
 
-def parse(value: object) -> Problem:
+def parse_problem(value: object) -> Problem:
     """Check parsed JSON and return the problem.  Missing fields have defaults."""
     file: _File = checked("", value, _File)
     check_version(file.version)

@@ -36,7 +36,7 @@ STATEFUL = "stateful"
 """The strategy's name."""
 
 
-class _File(Struct, forbid_unknown_fields=True):
+class _StatefulFile(Struct, forbid_unknown_fields=True):
     version: int = VERSION
     strategy: str = STATEFUL
     options: dict[str, Any] = {}
@@ -52,7 +52,7 @@ class _Subtopology(Struct, forbid_unknown_fields=True):
     logged: bool = True
 
 
-class _Member(Struct, forbid_unknown_fields=True):
+class _MemberWithTasks(Struct, forbid_unknown_fields=True):
     """A member and its claims; claimed tasks need not exist."""
 
     id: Text
@@ -83,12 +83,12 @@ def is_stateful(value: object) -> bool:
 
 def parse_stateful(value: object, given: Mapping[str, Any]) -> tuple[StatefulGroup, TaskPlanOptions]:
     """Check parsed JSON and return the group and its options, which those in ``given`` override."""
-    file: _File = checked("", value, _File)
+    file: _StatefulFile = checked("", value, _StatefulFile)
     check_version(file.version)
     options = _options(file.options, given)
     subtopologies = each("subtopologies", file.subtopologies, _Subtopology, unique=("id",))
     check_total("subtopologies", (subtopology.partitions for subtopology in subtopologies))
-    members = each("members", file.members, _Member, unique=("id",))
+    members = each("members", file.members, _MemberWithTasks, unique=("id",))
     group = StatefulGroup(
         tuple(PlannedSubtopology(s.id, s.partitions, s.stateful, s.logged) for s in subtopologies),
         tuple(member.member(f"members[{i}]") for i, member in enumerate(members)),

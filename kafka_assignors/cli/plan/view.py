@@ -47,7 +47,7 @@ def one_plan(plan: StrategyPlan, *, everything: bool) -> Lines:
             f"of {counted(len(plan.group.topics), 'topic')}",
         ),
         Text(
-            f"largest load {plan.max_load:,}{_records(plan)}, "
+            f"largest load {plan.max_load:,}{_unit(plan)}, "
             f"no plan has less than {plan.load_lower_bound:,}\n"
             f"kept {metrics.kept:,}, moved {metrics.moved:,}, spread {metrics.spread:,}, "
             f"balance score {metrics.balance_score:,}"
@@ -91,7 +91,7 @@ def comparison(plans: Sequence[StrategyPlan]) -> Lines:
             f"{counted(first.metrics.members, 'member')}, {counted(len(first.why), 'partition')} "
             f"of {counted(len(first.group.topics), 'topic')}\n"
             f"no plan has a max load of less than "
-            f"{first.load_lower_bound:,}{_records(first)}"
+            f"{first.load_lower_bound:,}{_unit(first)}"
         ),
         Text(),
         table,
@@ -107,11 +107,11 @@ def _members(plan: StrategyPlan, names: Mapping[str, str], *, everything: bool) 
     table = Columns("member", *figures, *[">first round"] * cooperative)
     ids = list(plan.assignment)
     for member_id in ids if everything else ids[:MEMBERS]:
-        load, stay = _load(plan.assignment[member_id]), kept[member_id]
+        load, stay = _partition_count(plan.assignment[member_id]), kept[member_id]
         member_lag = [] if lag is None else [lag[member_id]]
         row = [f"{n:,}" for n in (load, *member_lag, stay, load - stay, had[member_id] - stay)]
         if plan.first_round is not None:
-            row.append(f"{_load(plan.first_round[member_id]):,}")
+            row.append(f"{_partition_count(plan.first_round[member_id]):,}")
         table.add_row(names[member_id], *row)
     return table
 
@@ -145,10 +145,10 @@ def _changes(plan: StrategyPlan, changed: Collection[Why], names: Mapping[str, s
     return table
 
 
-def _load(topics: Mapping[str, Sequence[int]]) -> int:
+def _partition_count(topics: Mapping[str, Sequence[int]]) -> int:
     return sum(map(len, topics.values()))
 
 
-def _records(plan: StrategyPlan) -> str:
+def _unit(plan: StrategyPlan) -> str:
     """Return the unit to print after a load; nothing for a number of partitions."""
     return "" if plan.load_unit == "partitions" else f" {plan.load_unit}"

@@ -35,7 +35,7 @@ from kafka_assignors.cli.size.recording import RecordingRequest, recorded_size
 from kafka_assignors.cli.size.report import SizeReport, size_lines
 from kafka_assignors.cli.size.sizes import GroupSizes, SizeRequest
 from kafka_assignors.cli.tables import duration, show
-from kafka_assignors.errors import MissingExtraError
+from kafka_assignors.errors import needs_extra
 from kafka_assignors.lag import Reset
 from kafka_assignors.lag.rates import WINDOW_S
 from kafka_assignors.pipeline.session import session
@@ -177,7 +177,7 @@ def command(
             )
         folder = recording_folder("--recording", recording)
         recorded = RecordingRequest(folder, until, recorded_members, every_s)
-        _end(_recorded(recorded, request, cores, memory), output)
+        _print_and_exit(_recorded(recorded, request, cores, memory), output)
         return
     if until or recorded_members:
         raise click.UsageError("--until and --recorded-members need --recording")
@@ -194,10 +194,10 @@ def command(
         with Console(stderr=True).status(f"looking again in {duration(1000 * every_s)}"):
             time.sleep(every_s)
         report = sizes.read()
-    _end(report, output)
+    _print_and_exit(report, output)
 
 
-def _end(report: SizeReport, output: str) -> None:
+def _print_and_exit(report: SizeReport, output: str) -> None:
     """Print a report.  Exit with 1 if the size is not right."""
     if output == "json":
         click.echo(json.dumps(report.as_json()))
@@ -209,10 +209,8 @@ def _end(report: SizeReport, output: str) -> None:
 
 def _serve(listen: Address, every_s: float, sizes: GroupSizes, group_id: str) -> None:
     """Serve sizes.  The import is here, because a single size does not need the extra ``prometheus``."""
-    try:
+    with needs_extra("prometheus"):
         from kafka_assignors.cli.size.serve import serve
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("prometheus", str(error.name)) from error
 
     serve(listen, sizes.read, group_id, every_s)
 

@@ -17,7 +17,7 @@ from kafka_assignors.errors import HistoryError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.bucket.model import forecast_parts
 from kafka_assignors.forecast.settings import QUARTER
-from kafka_assignors.pipeline.backtest.frame import MICROSECONDS
+from kafka_assignors.pipeline.backtest.history_shape import MICROSECONDS
 from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.simulation.history import History, Levels
 

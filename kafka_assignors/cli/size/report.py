@@ -13,7 +13,7 @@ from kafka_assignors.cli.common import without_figures
 from kafka_assignors.cli.size.load import Forecasts
 from kafka_assignors.cli.tables import ROWS, Columns, counted, duration, partition_name
 from kafka_assignors.plan import shown
-from kafka_assignors.simulation.sizing import Cost, Least, Reason, Sizing
+from kafka_assignors.simulation.sizing import Cost, LatePartition, Least, Sizing
 
 VERSION = 1
 
@@ -95,7 +95,7 @@ def _least(least: Least) -> dict[str, Any]:
     return {"members": least.members, "limit": _rounded(least.reason), "missed": _rounded(least.missed)}
 
 
-def _rounded(figures: Reason | Cost | Forecasts | None) -> dict[str, Any] | None:
+def _rounded(figures: LatePartition | Cost | Forecasts | None) -> dict[str, Any] | None:
     if figures is None:
         return None
     values = asdict(figures)
@@ -148,7 +148,7 @@ def _table(sizing: Sizing) -> Columns:
     return table
 
 
-def _reason(reason: Reason | None) -> str:
+def _reason(reason: LatePartition | None) -> str:
     if reason is None:
         return "-"
     name = partition_name(reason.topic, reason.partition)

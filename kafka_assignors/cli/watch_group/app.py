@@ -21,7 +21,7 @@ from textual.widgets import DataTable, Footer, Static
 
 from kafka_assignors.background import Background
 from kafka_assignors.cli.watch_group.frame import OF_MEMBERS, OF_PARTITIONS, Column, Frame, Rows, Sort
-from kafka_assignors.cli.watch_group.history import History
+from kafka_assignors.cli.watch_group.history import RebalanceHistory
 from kafka_assignors.cli.watch_group.rebalance_log import RebalanceLog
 from kafka_assignors.cli.watch_group.source import GroupLag, GroupSource, Observation
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
@@ -67,7 +67,7 @@ class WatchApp(App[None]):
         self._source = source
         self._interval_s = interval_s
         self._clock = clock
-        self._history = History()
+        self._history = RebalanceHistory()
         self._history.add(first.snapshot)
         self._look = first
         self._lag = first.lag

@@ -14,14 +14,22 @@ from rich.text import Text
 from kafka_assignors.cli.tables import counted, partition_name
 from kafka_assignors.cli.watch_group.history import (
     OwnerNames,
-    Rebalance,
+    SeenRebalance,
     generation,
     name_of,
     owner_names,
     state_name,
 )
 from kafka_assignors.cli.watch_group.source import Observation
-from kafka_assignors.cli.watch_group.text import causes_of, cut, facts_of, label, middle, spans, time_of_day
+from kafka_assignors.cli.watch_group.text import (
+    causes_in_words,
+    cut,
+    facts_of,
+    label,
+    middle,
+    spans,
+    time_of_day,
+)
 from kafka_assignors.lag.fetch.group import NEW_PROTOCOL, REBALANCING
 from kafka_assignors.plan import TopicPartition, shown
 from kafka_assignors.plan.cause import Cause
@@ -73,7 +81,7 @@ class Frame:
 
     last: Observation
     owners: OwnerNames  # when the group was last stable
-    rebalances: tuple[Rebalance, ...]  # in the order of time
+    rebalances: tuple[SeenRebalance, ...]  # in the order of time
     opened_s: float  # when the view opened
     rebalancing_s: float | None = None  # start of the current rebalance; None: the group is stable
     interval_s: float = 1.0  # between two looks
@@ -171,9 +179,9 @@ class Frame:
         if not self.rebalances:
             return f"no rebalance seen since {time_of_day(self.opened_s, now_s)}, when this view opened"
         rebalance = self.rebalances[-1]
-        causes = causes_of(rebalance)
+        causes = causes_in_words(rebalance)
         if len(self.rebalances) > 1 and [cause.cause for cause in rebalance.causes] == [Cause.SECOND_ROUND]:
-            causes += f" after {causes_of(self.rebalances[-2])}"
+            causes += f" after {causes_in_words(self.rebalances[-2])}"
         return f"last rebalance {time_of_day(rebalance.time_s, now_s)}, {facts_of(rebalance)}: {causes}"
 
 

@@ -19,7 +19,7 @@ from enum import Enum
 
 from kafka_assignors.lag.fetch.group import REBALANCING, GroupMember, GroupState
 from kafka_assignors.plan import TopicPartition
-from kafka_assignors.plan.cause import Cause, GroupSnapshot, RebalanceCause, SeenMember, compare
+from kafka_assignors.plan.cause import Cause, GroupSnapshot, RebalanceCause, SeenMember, causes_between
 
 _KEPT = 100  # rebalances
 
@@ -41,7 +41,7 @@ class MoveReason(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class SeenMove:
     """A partition with a new owner."""
 
     tp: TopicPartition
@@ -51,14 +51,14 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Rebalance:
+class SeenRebalance:
     """A change of the group between two stable snapshots.  Times are seconds since 1970."""
 
     after_s: float  # the last stable snapshot before the rebalance
     began_s: float | None  # the first snapshot during it; None: it took place between two snapshots
     time_s: float  # the first stable snapshot after it
     causes: tuple[RebalanceCause, ...]  # at least one
-    moves: tuple[Move, ...]  # by partition
+    moves: tuple[SeenMove, ...]  # by partition
     strategies: tuple[str, str]  # before and after
     generations: int | None  # number that passed; None: unknown
     is_certain: bool = True  # False: a static member restarted, which may need no rebalance
@@ -82,7 +82,7 @@ class Snapshot:
         return state_name(self.group) not in REBALANCING
 
 
-class History:
+class RebalanceHistory:
     """Collects the rebalances of a group from its snapshots.
 
     Attributes:
@@ -93,7 +93,7 @@ class History:
     """
 
     def __init__(self) -> None:
-        self.rebalances: deque[Rebalance] = deque(maxlen=_KEPT)
+        self.rebalances: deque[SeenRebalance] = deque(maxlen=_KEPT)
         self.opened_s: float | None = None
         self.rebalancing_s: float | None = None
         self.owners: OwnerNames = {}
@@ -101,7 +101,7 @@ class History:
         self._planned: dict[str, int] = {}  # partition counts at the last rebalance
         self._last_owner: dict[TopicPartition, str] = {}
 
-    def add(self, snapshot: Snapshot) -> Rebalance | None:
+    def add(self, snapshot: Snapshot) -> SeenRebalance | None:
         """Add a snapshot, newer than all others; return the rebalance that it completes."""
         if self.opened_s is None:
             self.opened_s = snapshot.time_s
@@ -122,12 +122,12 @@ class History:
         self._last_owner |= self.owners
         return rebalance
 
-    def _rebalance(self, before: Snapshot, after: Snapshot) -> Rebalance:
+    def _rebalance(self, before: Snapshot, after: Snapshot) -> SeenRebalance:
         old, new = before.group, after.group
         counts = _counts(after.partitions, self._planned)
         reported = generation(old)
         moves = self._moves(old, new, counts)
-        causes = compare(
+        causes = causes_between(
             GroupSnapshot(_seen(old, reported), self._planned),
             GroupSnapshot(_seen(new, reported), counts),
         )
@@ -136,7 +136,7 @@ class History:
             passed = now - reported
         # A static member that returns with its old subscription gets its old assignment without a rebalance.
         came_back = {cause.cause for cause in causes} == {Cause.RESTARTED} and not passed
-        return Rebalance(
+        return SeenRebalance(
             after_s=before.time_s,
             began_s=self.rebalancing_s,
             time_s=after.time_s,
@@ -147,7 +147,9 @@ class History:
             is_certain=bool(self.rebalancing_s is not None or moves or not came_back),
         )
 
-    def _moves(self, before: GroupState, after: GroupState, counts: Mapping[str, int]) -> tuple[Move, ...]:
+    def _moves(
+        self, before: GroupState, after: GroupState, counts: Mapping[str, int]
+    ) -> tuple[SeenMove, ...]:
         owners_before, owners_after = owner_names(before), owner_names(after)
         names_before = {name_of(member) for member in before.members}
         members_after = {name_of(member): member for member in after.members}
@@ -170,7 +172,7 @@ class History:
                 why = MoveReason.REVOKED
             else:
                 why = MoveReason.STRATEGY if new in names_before else MoveReason.JOINED
-            moves.append(Move(tp, old, new, why))
+            moves.append(SeenMove(tp, old, new, why))
         return tuple(moves)
 
 
@@ -239,7 +241,7 @@ def _counts(current: Mapping[str, int | None], known: Mapping[str, int]) -> dict
     return {topic: count for topic, count in counts.items() if count is not None}
 
 
-def _unexplained(moves: tuple[Move, ...]) -> Cause:
+def _unexplained(moves: tuple[SeenMove, ...]) -> Cause:
     """Return the cause of a rebalance in which neither members nor topics changed."""
     second = bool(moves) and all(move.why is MoveReason.HELD_BACK for move in moves)
     return Cause.SECOND_ROUND if second else Cause.UNKNOWN

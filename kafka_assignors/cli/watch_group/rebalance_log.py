@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from kafka_assignors.cli.watch_group.history import Rebalance
+from kafka_assignors.cli.watch_group.history import SeenRebalance
 from kafka_assignors.cli.watch_group.text import rebalance_lines
 
 _DAY_S = 86_400
@@ -29,7 +29,7 @@ class RebalanceLog(VerticalScroll, can_focus=True):
         """Show that no rebalance was seen yet."""
         yield Static(Text("none seen yet", "dim"), id="none")
 
-    def draw(self, rebalances: Sequence[Rebalance], width: int, now_s: float) -> None:
+    def draw(self, rebalances: Sequence[SeenRebalance], width: int, now_s: float) -> None:
         """Add entries for new rebalances at the top, and remove those of rebalances no longer in the list."""
         shown, listed = {id(entry.rebalance) for entry in self._entries}, {*map(id, rebalances)}
         added = [_Entry(rebalance) for rebalance in reversed(rebalances) if id(rebalance) not in shown]
@@ -45,7 +45,7 @@ class RebalanceLog(VerticalScroll, can_focus=True):
 
 
 class _Entry(Static):
-    def __init__(self, rebalance: Rebalance) -> None:
+    def __init__(self, rebalance: SeenRebalance) -> None:
         super().__init__()
         self.rebalance = rebalance
         self._width_and_day: tuple[int, int] | None = None

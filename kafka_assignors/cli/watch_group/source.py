@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafka_assignors.cli.connection import Connection
-from kafka_assignors.cli.group_lag import Owners, owners_of, partitions_of
+from kafka_assignors.cli.group_lag import GroupOwners, owners_of, partitions_of
 from kafka_assignors.cli.group_reader import GroupReader
 from kafka_assignors.cli.tables import counted, partition_name
 from kafka_assignors.cli.watch_group.history import Snapshot
 from kafka_assignors.lag import Reset
-from kafka_assignors.lag.fetch.group_offsets import attempt, of_group
+from kafka_assignors.lag.fetch.group_offsets import of_group
 from kafka_assignors.lag.fetch.many_groups import EndsFetch
+from kafka_assignors.lag.fetch.sending import attempt_fetch
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
 
@@ -62,7 +63,7 @@ class GroupSource:
         self._lag_connection = Connection(settings)
         self._fetch_settings = fetch_settings(settings, group_id, reset)
         self._clock = clock
-        self._owners: Owners = {}
+        self._owners: GroupOwners = {}
 
     def read(self) -> Observation:
         """Read the group, its commits and its topics, but not the end offsets."""
@@ -83,7 +84,7 @@ class GroupSource:
         link = self._lag_connection.reach()
         deadline = time.monotonic() + _ENDS_S
         fetch = EndsFetch(link, self._fetch_settings, partitions, deadline)
-        fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
+        attempt_fetch(link, deadline, fetch)
         if fetch.connection_failed:  # a new link may work, and gets no late responses
             self._lag_connection.close()
         commits = look.snapshot.group.commits

@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from kafka_assignors.cli.tables import counted, cut_uuids
-from kafka_assignors.cli.watch_group.history import Move, MoveReason, Rebalance
+from kafka_assignors.cli.watch_group.history import MoveReason, SeenMove, SeenRebalance
 from kafka_assignors.plan import TopicPartition, shown
 from kafka_assignors.plan.cause import Cause, RebalanceCause
 
@@ -18,9 +18,11 @@ _MOVE_LINES = 20  # of one rebalance
 _UNKNOWN = "unknown: nothing that a broker describes has changed"
 
 
-def rebalance_lines(rebalance: Rebalance, width: int, now_s: float) -> Iterator[Text]:
+def rebalance_lines(rebalance: SeenRebalance, width: int, now_s: float) -> Iterator[Text]:
     """Yield a line with the causes of a rebalance, and a line for each set of equal moves."""
-    line = Text.assemble((f"{time_of_day(rebalance.time_s, now_s)}  ", "dim"), (causes_of(rebalance), "bold"))
+    line = Text.assemble(
+        (f"{time_of_day(rebalance.time_s, now_s)}  ", "dim"), (causes_in_words(rebalance), "bold")
+    )
     line.append(f"; {facts_of(rebalance)}")
     yield line
     for moves in _moves(rebalance.moves, width):
@@ -59,7 +61,7 @@ def cut(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
 
 
-def causes_of(rebalance: Rebalance) -> str:
+def causes_in_words(rebalance: SeenRebalance) -> str:
     """List the causes of a rebalance."""
     return ", ".join(_cause(cause) for cause in rebalance.causes)
 
@@ -72,7 +74,7 @@ def _cause(cause: RebalanceCause) -> str:
     return cut_uuids(str(cause))
 
 
-def facts_of(rebalance: Rebalance) -> str:
+def facts_of(rebalance: SeenRebalance) -> str:
     """Return the number of moves, the duration, the number of generations, and a change of strategy."""
     if not rebalance.is_certain:
         return "no rebalance seen"
@@ -89,7 +91,7 @@ def facts_of(rebalance: Rebalance) -> str:
     return ", ".join(facts)
 
 
-def _moves(moves: Iterable[Move], width: int) -> Iterator[str]:
+def _moves(moves: Iterable[SeenMove], width: int) -> Iterator[str]:
     """Yield a line for each old owner, new owner and reason, those with the most partitions first."""
     alike: dict[tuple[str, str, MoveReason], list[TopicPartition]] = {}
     for move in moves:

@@ -20,7 +20,7 @@ from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors.assignor.coordinator_access.metrics import recorder_of
 from kafka_assignors.consumer.continuous.membership import EarlyHeartbeat, Membership
-from kafka_assignors.consumer.continuous.offsets import Offsets
+from kafka_assignors.consumer.continuous.offsets import CommitOffsets
 
 log = logging.getLogger("kafka_assignors")
 
@@ -75,7 +75,9 @@ class JoinsOutsidePoll(Membership):
         self._commit_precedes_join = self.config["enable_auto_commit"] and not self._generation.is_lost()
         await super()._on_join_prepare_async(generation, member_id, timeout_ms)
 
-    async def _commit_offsets_sync_async(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
+    async def _commit_offsets_sync_async(
+        self, offsets: CommitOffsets, timeout_ms: float | None = None
+    ) -> None:
         """As inherited, but replaces the first commit of the inherited ``_on_join_prepare_async``."""
         if self._commit_precedes_join:  # set just before, so no other coroutine's commit comes here first
             self._commit_precedes_join = False
@@ -219,7 +221,7 @@ class JoinsOutsidePoll(Membership):
         else:
             self._do_commit_offsets_async(offsets, self._commit_offsets_async_on_complete)
 
-    async def _commit_now(self, offsets: Offsets) -> None:
+    async def _commit_now(self, offsets: CommitOffsets) -> None:
         try:
             await self._commit_offsets_sync_async(offsets, timeout_ms=_COMMIT_MS)
         except Exception as error:  # the next owner reads the records again; the rebalance goes on

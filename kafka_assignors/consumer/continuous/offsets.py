@@ -20,7 +20,7 @@ from kafka_assignors.consumer.continuous.join_state import JoinState
 
 log = logging.getLogger("kafka_assignors")
 
-Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+CommitOffsets = Mapping[TopicPartition, OffsetAndMetadata]
 
 _JOIN_MS = 1000  # a commit that the broker refuses waits this long for the end of the join
 _SECOND = "-during-joins"  # suffix of the second connection's node id
@@ -43,7 +43,7 @@ def _overtaken() -> RebalanceInProgressError:
 class _Commit:
     """A commit, and the ownership it began under."""
 
-    offsets: Offsets
+    offsets: CommitOffsets
     generation: Generation  # kafka-python's object, a new one with each JoinGroup response
     # kafka-python's state of each partition.  A partition that was revoked and came back has a new object.
     owned: Mapping[TopicPartition, object]
@@ -104,7 +104,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
                 return self._generation
         return super().generation_if_stable()
 
-    async def _send_offset_commit_request(self, offsets: Offsets) -> None:
+    async def _send_offset_commit_request(self, offsets: CommitOffsets) -> None:
         """As inherited, and during a join.
 
         A broker accepts the old generation until all members have joined, and the new one from the SyncGroup
@@ -135,7 +135,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         if len(waiting) < len(commit.offsets):
             raise _overtaken()
 
-    async def _sent_after_join(self, commit: _Commit, join: Any) -> Offsets:
+    async def _sent_after_join(self, commit: _Commit, join: Any) -> CommitOffsets:
         """Send a commit once more if the join has not been applied; return the offsets that were sent."""
         if self._join.is_closing:
             raise _overtaken()
@@ -148,7 +148,9 @@ class OffsetsDuringJoins(ConsumerCoordinator):
                 return waiting
         raise _overtaken()
 
-    async def _after_other_connection(self, commit: _Commit, waiting: Offsets | None = None) -> Offsets:
+    async def _after_other_connection(
+        self, commit: _Commit, waiting: CommitOffsets | None = None
+    ) -> CommitOffsets:
         """Wait for commits on the other connection; return the offsets that are still to be sent.
 
         A broker may handle requests of two connections in any order.
@@ -163,7 +165,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
                 raise _overtaken()
         return waiting
 
-    def _still_valid(self, commit: _Commit) -> Offsets:
+    def _still_valid(self, commit: _Commit) -> CommitOffsets:
         """Return the offsets that no later commit replaces, of partitions that this member has kept.
 
         A listener commits partitions that kafka-python has just removed from the assignment; no other member
@@ -189,7 +191,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
             return False
         return True
 
-    async def _send_commit(self, offsets: Offsets) -> None:
+    async def _send_commit(self, offsets: CommitOffsets) -> None:
         end = Future()
         self._unanswered[end] = self._join.is_in_flight
         try:
@@ -198,7 +200,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
             del self._unanswered[end]
             end.success(None)
 
-    def _handle_offset_commit_response(self, offsets: Offsets, send_time: float, response: Any) -> None:
+    def _handle_offset_commit_response(self, offsets: CommitOffsets, send_time: float, response: Any) -> None:
         """As inherited, but a stale generation does not end the membership during a join."""
         codes = {code for _topic, partitions in response.topics for _partition, code in partitions}
         if isinstance(offsets, _SentInJoin) and codes & _STALE:

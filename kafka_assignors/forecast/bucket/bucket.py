@@ -28,8 +28,14 @@ import numpy as np
 
 from kafka_assignors.forecast.bucket import steps
 from kafka_assignors.forecast.bucket.model import Models, Outlooks
+from kafka_assignors.forecast.bucket.partition import (
+    read_counters,
+    read_model,
+    write_counters,
+    write_model,
+)
 from kafka_assignors.forecast.bucket.rows import MISSING, DoneSteps, LoadRows
-from kafka_assignors.forecast.bucket.steps import Samples, joined
+from kafka_assignors.forecast.bucket.steps import Samples, concatenated
 from kafka_assignors.forecast.bucket.table import Bools, Floats, Ints, Table, last_samples
 from kafka_assignors.forecast.samples import AHEAD, NO_COMMIT, UNKNOWN, Sample, SampleCounts
 from kafka_assignors.forecast.settings import LoadSettings
@@ -101,7 +107,7 @@ class Bucket:
         if now is not None:
             samples = samples.where(time <= now + max(AHEAD, self.settings.delay))
         ahead = total - len(samples.row)
-        samples = _ordered(joined((self.waiting, samples)))
+        samples = _ordered(concatenated((self.waiting, samples)))
         duplicate, late = self._duplicate_or_late(samples)
         samples = samples.where(~(duplicate | late))
         np.maximum.at(self.table.newest, samples.row, samples.time)
@@ -173,12 +179,12 @@ class Bucket:
         for row, several in groupby(values, itemgetter(0)):
             if row in self.odd:
                 self.changed.add("odd")
-            counters = self.odd.pop(row) if row in self.odd else table.restore(row)
+            counters = self.odd.pop(row) if row in self.odd else read_counters(table, row)
             for _, *sample in several:
                 for step in counters.take(Sample(*sample)):
                     yield row, step
             table.time[row], table.begin[row], table.end[row], table.committed[row] = sample
-            if not table.absorb(row, counters):
+            if not write_counters(table, row, counters):
                 table.clear(row)
                 self.odd[row] = counters
                 self.changed.add("odd")
@@ -215,13 +221,13 @@ class Bucket:
         """Learn the steps of one partition after the other; write into ``outlooks``."""
         columns = (done.at, done.arrived, done.steps, done.end_known)
         for row in rows.tolist():
-            model = self.table.model(row)
+            model = read_model(self.table, row)
             for index in np.flatnonzero(done.row == row).tolist():
                 step_end, arrived, length, end_known = (column[index].item() for column in columns)
                 known = None if arrived == MISSING else arrived
                 if (outlook := model.take(step_end, known, length, end_known=end_known)) is not None:
                     outlooks[:, index] = [np.nan if value is None else value for value in outlook]
-            self.table.store(row, model)
+            write_model(self.table, row, model)
         self._models.clear()
 
 

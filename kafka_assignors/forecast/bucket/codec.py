@@ -47,7 +47,7 @@ _NEAR = {
 }
 """Array -> the array from which its difference is stored, because the two are nearly equal."""
 
-Load = Callable[[str], bytes | None]
+ReadPart = Callable[[str], bytes | None]
 
 
 def encode(bucket: Bucket) -> dict[str, bytes]:
@@ -64,7 +64,7 @@ def encode(bucket: Bucket) -> dict[str, bytes]:
     return {part: _with_checksum(part, data) for part, data in changed.items()}
 
 
-def decode(settings: LoadSettings, load: Load) -> Bucket:
+def decode(settings: LoadSettings, load: ReadPart) -> Bucket:
     """Decode a bucket.
 
     Args:

@@ -6,29 +6,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kafka_assignors.forecast.bucket.mixture import errors_of, filled, mean, score, weights_of
+from kafka_assignors.forecast.bucket.partition import read_model
 from kafka_assignors.forecast.bucket.season import Seasons, added
-from kafka_assignors.forecast.bucket.table import ERRORS, MODELS, Bools, Floats, Ints, RowIndex, Table
+from kafka_assignors.forecast.bucket.table import ERRORS, MODELS, Floats, Ints, RowIndex, Table
 from kafka_assignors.forecast.forecasters import (
     BELIEVED,
     DEVIATIONS,
-    FIRST,
     FORECASTERS,
-    LASTING_SCORES,
     LEARNT,
     LEAST_SCORES,
-    LEAST_SPREAD,
-    MOST_SPREAD,
-    NARROWER,
     NORMAL,
     OTHERS,
     OUTLIER,
     QUICK,
     SCALE_DOUBT,
     SCALE_S,
-    SCORES,
-    UNKNOWN_SCORES,
-    WIDER,
-    favour,
 )
 from kafka_assignors.forecast.settings import QUARTER, SECOND, LoadSettings
 
@@ -79,8 +72,8 @@ class Models:
         self._seasons.learn(rows, at, arrived)
         self._score(rows, at)
         forecasts = self._each(rows, at)
-        weights, filled = self._weights(rows), _filled(forecasts)
-        mixture = _mean(weights, filled)
+        weights, known = weights_of(table, rows), filled(forecasts)
+        mixture = mean(weights, known)
         if at // table.settings.step % scale.stride == 0:
             table.changed.add("scores")
             slot = table.slot(at)
@@ -88,7 +81,7 @@ class Models:
             table.due_total[slot, rows] = table.total[rows]
             for index, forecast in enumerate((*forecasts, mixture)):
                 table.due_forecasts[slot, index, rows] = forecast
-        return self._outlooks(rows, at, weights, filled, mixture)
+        return self._outlooks(rows, at, weights, known, mixture)
 
     def skip(self, rows: Ints, steps: Ints) -> None:
         """Take a number of unknown steps, as ``Model.skip``."""
@@ -103,8 +96,8 @@ class Models:
 
     def outlook(self, rows: Ints, at: int) -> Outlooks:
         """Forecast from a time on."""
-        weights, forecasts = self._weights(rows), _filled(self._each(rows, at))
-        return self._outlooks(rows, at, weights, forecasts, _mean(weights, forecasts))
+        weights, forecasts = weights_of(self._table, rows), filled(self._each(rows, at))
+        return self._outlooks(rows, at, weights, forecasts, mean(weights, forecasts))
 
     def _scale(self, rows: RowIndex, rate: Floats, usual: Floats) -> None:
         """Update the means of recent and usual arrivals, where the usual ones are known."""
@@ -159,39 +152,9 @@ class Models:
         came = table.total[rows] - table.due_total[slot, rows]
         table.last[rows] = came
         forecasts, mixture = table.due_forecasts[slot][:-1, rows], table.due_forecasts[slot, -1, rows]
-        known, filled = ~np.isnan(forecasts), _filled(forecasts)
-        for index in range(ERRORS):
-            self._add_miss(rows, index, np.abs(came - filled[index]), known[index])
-        miss, before, spread = np.abs(came - mixture), table.miss[rows], table.spread[rows]
-        factor = np.where(miss <= spread * before, NARROWER, WIDER)
-        adjusted = np.minimum(np.maximum(spread * factor, LEAST_SPREAD), MOST_SPREAD)
-        table.spread[rows] = np.where(table.scored[rows] > LEAST_SCORES, adjusted, spread)
-        table.miss[rows] = before + (miss - before) * np.maximum(1 / SCORES, 1 / table.scored[rows])
+        score(table, rows, came, forecasts, mixture)
         table.due[slot, rows] = table.due_total[slot, rows] = 0
         table.due_forecasts[slot][:, rows] = 0.0
-
-    def _add_miss(self, rows: Ints, index: int, miss: Floats, known: Bools) -> None:
-        """Add errors of a forecaster to its means, as ``Model._add_miss``."""
-        table = self._table
-        count = table.miss_counts[index, rows]
-        counted = known | (count < UNKNOWN_SCORES)
-        count = np.where(counted, np.minimum(count + 1, LASTING_SCORES), count)
-        table.miss_counts[index, rows] = count
-        gains = np.maximum(1 / SCORES, 1 / count), 1 / count
-        for means, gain in zip((table.recent_misses, table.lasting_misses), gains, strict=True):
-            before = means[index, rows]
-            means[index, rows] = before + (miss - before) * gain
-
-    def _weights(self, rows: RowIndex) -> Floats:
-        """Return the weight of each forecaster in the mixture: the smaller its past errors, the larger."""
-        misses = self._table.recent_misses[:, rows] * self._table.lasting_misses[:, rows]
-        best = misses.min(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            favours = np.where(best > 0, favour(best / misses), misses <= 0)
-        unscored = self._table.scored[rows] == 0
-        favours = np.where(unscored, np.arange(len(misses))[:, None] == FIRST, favours)
-        weights: Floats = favours / added(favours)
-        return weights
 
     def _each(self, rows: RowIndex, at: int) -> Floats:
         """Return the records within the horizon, as ``Model._each``; NaN: unknown."""
@@ -284,13 +247,12 @@ class Models:
             level if seasonal else level - season for level, seasonal in zip(levels, _SEASONAL, strict=True)
         ]
         shown += [records / table.settings.horizon_s - season for records in forecasts[-OTHERS:]]
-        error = table.spread[rows] * table.miss[rows]
         return Outlooks(
-            level=_mean(weights, shown),
-            trend=_mean(weights, [*trends, *[np.zeros(len(season))] * OTHERS]),
+            level=mean(weights, shown),
+            trend=mean(weights, [*trends, *[np.zeros(len(season))] * OTHERS]),
             season=season,
             arrivals=mixture,
-            error=np.where(table.scored[rows] >= LEAST_SCORES, error, np.nan),
+            error=errors_of(table, rows),
         )
 
 
@@ -317,14 +279,5 @@ def forecast_parts(arrivals: Ints, end: int, settings: LoadSettings, parts: int)
         models.learn(slice(None), first + number * settings.step, arrived)
     expected = np.full((parts, table.size), np.nan)
     for row in np.flatnonzero(table.scored >= LEAST_SCORES).tolist():
-        expected[:, row] = table.model(row).parts(end, parts)
+        expected[:, row] = read_model(table, row).parts(end, parts)
     return expected
-
-
-def _filled(forecasts: Floats) -> Floats:
-    """Replace unknown forecasts by those of `FIRST`."""
-    return np.where(np.isnan(forecasts), forecasts[FIRST], forecasts)
-
-
-def _mean(weights: Floats, values: Floats | list[Floats]) -> Floats:
-    return added([weight * value for weight, value in zip(weights, values, strict=True)])

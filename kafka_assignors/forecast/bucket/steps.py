@@ -37,7 +37,7 @@ class Samples(NamedTuple):
         return Samples(*(column[chosen] for column in self))
 
 
-def joined(several: Iterable[Samples]) -> Samples:
+def concatenated(several: Iterable[Samples]) -> Samples:
     """Concatenate samples."""
     return Samples(*(np.concatenate(columns) for columns in zip(*several, strict=True)))
 

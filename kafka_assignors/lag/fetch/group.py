@@ -127,7 +127,7 @@ def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int
         group_id,
         state or "Empty",
         described.protocol_data or "",
-        members_of(described),
+        described_members(described),
         commits,
         protocol_type=described.protocol_type or _CONSUMER,
     )
@@ -153,7 +153,7 @@ def _new_member(member: Any) -> GroupMember:
     )
 
 
-def members_of(described: Any) -> tuple[GroupMember, ...]:
+def described_members(described: Any) -> tuple[GroupMember, ...]:
     """Build the members of a group from the broker's description."""
     return tuple(
         sorted(

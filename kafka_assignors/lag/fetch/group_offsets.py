@@ -7,7 +7,7 @@ all with a commit or an owner.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from re import Pattern
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from kafka_assignors.lag.fetch.errors import is_retriable_error, lag_error
 from kafka_assignors.lag.fetch.group import GroupState
 from kafka_assignors.lag.fetch.link import Link, open_link
 from kafka_assignors.lag.fetch.many_groups import EndsFetch, GroupNamesFetch, GroupsFetch
+from kafka_assignors.lag.fetch.sending import attempt
 from kafka_assignors.lag.reading import Offsets, Reading
 from kafka_assignors.lag.settings import FetchSettings, fetch_settings
 from kafka_assignors.plan import TopicPartition
@@ -295,15 +296,3 @@ def of_group(
         offsets,
         {tp: ends.missing[tp] for tp in tps if tp not in offsets},
     )
-
-
-def attempt(link: Link, deadline: float, call: Callable[..., Awaitable[Any]]) -> Exception | None:
-    """Run a fetch until its time is up; return the error that ended it early, or None.
-
-    The results so far are valid also after an error.
-    """
-    try:
-        link.run(call, timeout_s=max(deadline - time.monotonic(), 0.001))
-    except Exception as error:
-        return error
-    return None

@@ -32,7 +32,7 @@ from kafka_assignors.lag.fetch.errors import is_retriable, is_retriable_error, i
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.records import first_record
 from kafka_assignors.lag.fetch.sending import Sender
-from kafka_assignors.lag.reading import OldestUnread, Position
+from kafka_assignors.lag.reading import OldestUnread, ReadPosition
 from kafka_assignors.lag.settings import FetchSettings
 from kafka_assignors.plan import TopicPartition
 
@@ -62,7 +62,7 @@ class OldestUnreadFetch:
         self,
         link: Link,
         settings: FetchSettings,
-        positions: Iterable[Position],
+        positions: Iterable[ReadPosition],
         deadline: float,
         *,
         clock: Callable[[], float] = time.monotonic,
@@ -73,10 +73,10 @@ class OldestUnreadFetch:
         self._settings = settings
         self._sender = Sender(link, settings, deadline, clock, retries)
         self._next = {position: position.offset for position in positions}  # the offset to fetch from
-        self._timestamps: dict[Position, int | None] = {}  # ms; None: there is no unread record
-        self._permanent: dict[Position, str] = {}  # errors that a retry cannot help
-        self._passing: dict[Position, str] = {}  # the last retriable error of a position
-        self._unanswered: set[Position] = set()
+        self._timestamps: dict[ReadPosition, int | None] = {}  # ms; None: there is no unread record
+        self._permanent: dict[ReadPosition, str] = {}  # errors that a retry cannot help
+        self._passing: dict[ReadPosition, str] = {}  # the last retriable error of a position
+        self._unanswered: set[ReadPosition] = set()
         self.failure: Exception | None = None
 
     async def run(self) -> None:
@@ -87,7 +87,7 @@ class OldestUnreadFetch:
                 if not (rest := self._pending(self._next)):
                     return
                 await self._locate(rest)
-                by_leader: dict[int, list[Position]] = {}
+                by_leader: dict[int, list[ReadPosition]] = {}
                 for position in self._pending(rest):
                     if (leader := self._link.leaders.get(position.tp)) is not None:
                         by_leader.setdefault(leader, []).append(position)
@@ -118,11 +118,11 @@ class OldestUnreadFetch:
         """Whether a request failed for good, or a broker did not answer, so that a new link may help."""
         return self.failure is not None or any(p in self._unanswered for p in self._pending(self._next))
 
-    def _pending(self, positions: Iterable[Position]) -> list[Position]:
+    def _pending(self, positions: Iterable[ReadPosition]) -> list[ReadPosition]:
         """Return the positions that have neither a timestamp nor a permanent error yet."""
         return [p for p in positions if p not in self._timestamps and p not in self._permanent]
 
-    async def _locate(self, positions: Collection[Position]) -> None:
+    async def _locate(self, positions: Collection[ReadPosition]) -> None:
         """Look up missing leaders."""
         unlocated = [p for p in positions if p.tp not in self._link.leaders]
         if not unlocated:
@@ -136,7 +136,7 @@ class OldestUnreadFetch:
             if position.tp in codes:
                 self._note(position, codes[position.tp])
 
-    async def _read(self, leader: int, positions: list[Position], share: int) -> None:
+    async def _read(self, leader: int, positions: list[ReadPosition], share: int) -> None:
         """Read positions of one leader, with more and more bytes for each."""
         too_small = positions
         for size in (*_SIZES, None):
@@ -145,8 +145,8 @@ class OldestUnreadFetch:
             self._passing[position] = "the broker returned no record"
 
     async def _read_with(
-        self, leader: int, positions: list[Position], size: int | None, share: int
-    ) -> list[Position]:
+        self, leader: int, positions: list[ReadPosition], size: int | None, share: int
+    ) -> list[ReadPosition]:
         """Read positions of one leader with ``size`` bytes for each; return those that need more.
 
         Without a size each position has a request of its own, which returns a whole batch.  ``share`` is the
@@ -167,7 +167,7 @@ class OldestUnreadFetch:
         return responses.too_small
 
     async def _ask(
-        self, leader: int, size: int, limit: int, positions: list[Position], responses: _Responses
+        self, leader: int, size: int, limit: int, positions: list[ReadPosition], responses: _Responses
     ) -> None:
         """Read positions with one request: of ``size`` bytes for each, and ``limit`` in total."""
         isolation = self._settings.isolation
@@ -196,7 +196,7 @@ class OldestUnreadFetch:
         if out_of_range:
             responses.unfinished += await self._skip_deleted(leader, out_of_range)
 
-    def _take(self, position: Position, row: Any) -> bool:
+    def _take(self, position: ReadPosition, row: Any) -> bool:
         """Take a partition's records; return whether its position is done."""
         transactions = row.aborted_transactions or ()
         aborted = [(transaction.producer_id, transaction.first_offset) for transaction in transactions]
@@ -216,7 +216,7 @@ class OldestUnreadFetch:
             return False
         return True
 
-    async def _skip_deleted(self, leader: int, positions: list[Position]) -> list[Position]:
+    async def _skip_deleted(self, leader: int, positions: list[ReadPosition]) -> list[ReadPosition]:
         """Move positions below the begin offset of their logs to it, and return them.
 
         Retention may delete records after the begin was fetched.
@@ -242,7 +242,7 @@ class OldestUnreadFetch:
                     self._permanent[position] = "the offset is beyond the end of the log"
         return moved
 
-    def _note(self, position: Position, code: int) -> None:
+    def _note(self, position: ReadPosition, code: int) -> None:
         """Note a position's error as one that may pass, or as a permanent one."""
         self._unanswered.discard(position)
         if code == TopicAuthorizationFailedError.errno:
@@ -253,7 +253,7 @@ class OldestUnreadFetch:
             self._passing[position] = reason(code)
             self._link.leaders.pop(position.tp, None)
 
-    def _request_failed(self, positions: Iterable[Position], error: KafkaError) -> None:
+    def _request_failed(self, positions: Iterable[ReadPosition], error: KafkaError) -> None:
         passes = is_retriable_error(error)
         if not passes:
             self.failure = error
@@ -273,14 +273,16 @@ class OldestUnreadFetch:
 class _Responses:
     """One leader's responses to requests that ask for the same number of bytes of each partition."""
 
-    too_small: list[Position] = field(default_factory=list)  # they need more bytes
-    unfinished: list[Position] = field(default_factory=list)  # they need another request, from a later offset
+    too_small: list[ReadPosition] = field(default_factory=list)  # they need more bytes
+    unfinished: list[ReadPosition] = field(
+        default_factory=list
+    )  # they need another request, from a later offset
     largest: int = 0  # bytes of the largest response
 
 
-def _chunks(positions: Iterable[Position], size: int) -> list[list[Position]]:
+def _chunks(positions: Iterable[ReadPosition], size: int) -> list[list[ReadPosition]]:
     """Split positions into requests.  A request can have a partition only once."""
-    layers: list[list[Position]] = []  # the first position of each partition, then the second, ...
+    layers: list[list[ReadPosition]] = []  # the first position of each partition, then the second, ...
     numbers: defaultdict[TopicPartition, Iterator[int]] = defaultdict(count)
     for position in positions:
         if (number := next(numbers[position.tp])) == len(layers):

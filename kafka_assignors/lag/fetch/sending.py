@@ -1,10 +1,10 @@
-"""Sends the requests of one fetch before its deadline, and looks up leaders."""
+"""Runs a fetch until its deadline: sends its requests, and looks up leaders."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any, Protocol
 
 from kafka.errors import KafkaTimeoutError, LeaderNotAvailableError, UnknownTopicOrPartitionError
 
@@ -89,3 +89,29 @@ class Sender:
     def left_ms(self) -> float:
         """Milliseconds until the deadline."""
         return (self._deadline - self._clock()) * 1000
+
+
+class Fetch(Protocol):
+    """A fetch that notes why it failed."""
+
+    failure: Exception | None
+
+    async def run(self) -> None:
+        """Fetch on the link's thread."""
+
+
+def attempt_fetch(link: Link, deadline: float, fetch: Fetch) -> None:
+    """Run a fetch until its time is up; the error that ended it early, if any, is then its ``failure``."""
+    fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
+
+
+def attempt(link: Link, deadline: float, call: Callable[..., Awaitable[Any]]) -> Exception | None:
+    """Run a fetch until its time is up; return the error that ended it early, or None.
+
+    The results so far are valid also after an error.
+    """
+    try:
+        link.run(call, timeout_s=max(deadline - time.monotonic(), 0.001))
+    except Exception as error:
+        return error
+    return None

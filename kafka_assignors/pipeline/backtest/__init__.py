@@ -2,7 +2,7 @@
 
 - ``grid``: the combinations to try.
 - ``simulated``: strategies as picklable values.
-- ``frame``: rows of the load table, and the steps of a history.
+- ``history_shape``: rows of the load table, and the steps of a history.
 - ``recorded``: a history from rows, in parts.
 - ``service_rate``: the service rate of a member, from a history.
 - ``job``: the trials on Spark, one task each.

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 from kafka_assignors.pipeline.backtest.phrases import ROWS
 from kafka_assignors.pipeline.backtest.results import CandidateResult, PlotResult, Results
 from kafka_assignors.report.drawing import LOOK, Mark, bars, mark
-from kafka_assignors.simulation import parse
+from kafka_assignors.simulation import parse_churn
 
 MOST_BARS = 20
 """Maximum candidates in a figure; the table has all."""
@@ -77,7 +77,7 @@ def course(plot: PlotResult, colours: Mapping[str, str]) -> go.Figure:
     figure.update_yaxes(rangemode="tozero")
     figure.update_yaxes(title_text="lag (records)", row=1)
     figure.update_yaxes(title_text="time lag (s)", row=2)
-    return mark(figure, [Mark(step.at / unit, _WORDS[step.kind]) for step in parse(plot["churn"])])
+    return mark(figure, [Mark(step.at / unit, _WORDS[step.kind]) for step in parse_churn(plot["churn"])])
 
 
 def _recorded(plot: PlotResult, unit: float) -> go.Scatter:

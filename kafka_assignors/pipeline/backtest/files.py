@@ -16,7 +16,7 @@ from kafka_assignors.pipeline.backtest.job import SERIES, schema
 from kafka_assignors.pipeline.backtest.page import render
 from kafka_assignors.pipeline.backtest.results import Results
 from kafka_assignors.pipeline.backtest.summary import FIGURES
-from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.simulation import Series
 
@@ -49,13 +49,13 @@ _UNFINISHED = ".unfinished"
 def results_folder(spark: SparkSession, root: str) -> Iterator[Storage]:
     """Create the folder of the results before the back-test starts.
 
-    If the block fails before `save`, the series are removed.
+    If the block fails before `save_results`, the series are removed.
 
     Raises:
         KafkaAssignorsError: the folder cannot be created, is not empty, or is not shared with the workers.
     """
     folder = Storage(spark, root)
-    with one_line(f"writing to {root}"):
+    with as_pipeline_error(f"writing to {root}"):
         folder.make("")
         if not folder.is_empty():
             raise KafkaAssignorsError(f"{root} is not empty: give --out a new folder")
@@ -79,9 +79,9 @@ def _remove_series(folder: Storage) -> None:
 def _check_shared(spark: SparkSession, folder: Storage) -> None:
     """Check that the driver sees what the workers write; there are four tasks for each core."""
     tasks = 4 * spark.sparkContext.defaultParallelism
-    with one_line(f"{folder.root}: the workers cannot write to it"):
+    with as_pipeline_error(f"{folder.root}: the workers cannot write to it"):
         spark.range(0, tasks, 1, tasks).write.parquet(folder.at(_UNFINISHED))
-    with one_line(f"{folder.root}: the driver cannot read what workers write there"):
+    with as_pipeline_error(f"{folder.root}: the driver cannot read what workers write there"):
         seen = spark.read.schema("id long").parquet(folder.to_read(_UNFINISHED)).count()
     if seen != tasks:
         raise KafkaAssignorsError(
@@ -99,7 +99,7 @@ def read_series(spark: SparkSession, folder: Storage, scenarios: Sequence[int]) 
     import numpy as np
     from pyspark.sql import functions as F
 
-    with one_line(f"reading {folder.root}/{SERIES_NAME}"):
+    with as_pipeline_error(f"reading {folder.root}/{SERIES_NAME}"):
         rows = spark.read.parquet(folder.to_read(SERIES_NAME)).where(F.col("scenario").isin(*scenarios))
         table = rows.orderBy("scenario", "at_s").toArrow()
     columns = {name.removesuffix("_s"): table[name].to_numpy() for name in SERIES}
@@ -113,7 +113,7 @@ def read_series(spark: SparkSession, folder: Storage, scenarios: Sequence[int]) 
     }
 
 
-def save(spark: SparkSession, folder: Storage, results: Results) -> None:
+def save_results(spark: SparkSession, folder: Storage, results: Results) -> None:
     """Write results.parquet, then results.json and report.html, each atomically.
 
     Raises:
@@ -123,7 +123,7 @@ def save(spark: SparkSession, folder: Storage, results: Results) -> None:
 
     files = {"results.json": json.dumps(results, allow_nan=False), "report.html": render(results)}
     rows = [{**row, "parameters": json.dumps(row["parameters"])} for row in results["scenarios"]]
-    with one_line(f"writing {folder.root}/{RESULTS_NAME}"):
+    with as_pipeline_error(f"writing {folder.root}/{RESULTS_NAME}"):
         table = spark.createDataFrame(pa.Table.from_pylist(rows, schema(RESULTS)))
         table.coalesce(1).write.parquet(folder.at(_UNFINISHED), compression="zstd")
         written = folder.sizes(quote(folder.at(_UNFINISHED), safe="/:"))
@@ -132,5 +132,5 @@ def save(spark: SparkSession, folder: Storage, results: Results) -> None:
         for left in (_UNFINISHED, f".{RESULTS_NAME}.crc"):  # a checksum moves with its file on a local disk
             folder.remove(left)
     for name, text in files.items():
-        with one_line(f"writing {folder.root}/{name}"):
+        with as_pipeline_error(f"writing {folder.root}/{name}"):
             folder.write(name, text)

@@ -29,7 +29,7 @@ def render(results: Results) -> str:
         colours=colours,
         results=results,
         phrases=phrases,
-        about=[line for group in results["groups"] for line in phrases.about_group(group)],
+        about=[line for group in results["groups"] for line in phrases.about_history(group)],
         backtest_rows=ROWS,
         bars=figures.BARS,
         most_bars=figures.MOST_BARS,

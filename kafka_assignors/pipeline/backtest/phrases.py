@@ -193,7 +193,7 @@ def _compared(best: CandidateResult, last: CandidateResult) -> str:
     )
 
 
-def about_group(group: GroupResult) -> list[str]:
+def about_history(group: GroupResult) -> list[str]:
     """Describe a history and its unknown parts."""
     lines = [
         f"group {group['group']!r}: {group['partitions']:,} partitions, {group['records']:,} records in "

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.errors import HistoryError
-from kafka_assignors.pipeline.backtest.frame import MICROSECONDS, Frame, LoadColumns
+from kafka_assignors.pipeline.backtest.history_shape import MICROSECONDS, HistoryShape, LoadColumns
 from kafka_assignors.pipeline.backtest.service_rate import Floats, largest_rates, service_rate
 from kafka_assignors.simulation import History
 
@@ -46,16 +46,16 @@ class RecordedBuilder:
     Cost: O(rows + steps x partitions), and in memory a few arrays of the size of a part.
     """
 
-    def __init__(self, frame: Frame, make_array: MakeArray) -> None:
-        self._frame = frame
-        shape = frame.steps, frame.partitions
-        self._arrivals = make_array(shape, np.int64)
-        self._expected = None if frame.horizon_s is None else make_array(shape, np.float64)
-        self._start_lags, self._lag_age = (np.zeros(frame.partitions, np.int64) for _ in range(2))
-        self._newest_lag = np.zeros(frame.partitions)
-        self._first_seen, self._ended = np.zeros(frame.partitions, np.int64), np.zeros(frame.partitions, bool)
-        self._is_known = np.zeros(frame.partitions, bool)
-        self._lag, self._served, self._known_lag = (np.zeros(frame.steps) for _ in range(3))
+    def __init__(self, shape: HistoryShape, make_array: MakeArray) -> None:
+        self._shape = shape
+        dimensions = shape.steps, shape.partitions
+        self._arrivals = make_array(dimensions, np.int64)
+        self._expected = None if shape.horizon_s is None else make_array(dimensions, np.float64)
+        self._start_lags, self._lag_age = (np.zeros(shape.partitions, np.int64) for _ in range(2))
+        self._newest_lag = np.zeros(shape.partitions)
+        self._first_seen, self._ended = np.zeros(shape.partitions, np.int64), np.zeros(shape.partitions, bool)
+        self._is_known = np.zeros(shape.partitions, bool)
+        self._lag, self._served, self._known_lag = (np.zeros(shape.steps) for _ in range(3))
         self._rates = np.zeros(1)
         # (step, partition) pairs in which the partition is not empty, and those of unknown arrivals.
         self._cells = self._unknown = 0
@@ -66,14 +66,14 @@ class RecordedBuilder:
         Raises:
             HistoryError: steps do not follow each other, or a partition has a step twice.
         """
-        frame, steps, size = self._frame, self._frame.steps, end - begin
-        after = rows.time - frame.first
-        if bool((after % frame.step_us).any()):
+        shape, steps, size = self._shape, self._shape.steps, end - begin
+        after = rows.time - shape.first
+        if bool((after % shape.step_us).any()):
             raise HistoryError(
-                f"group {frame.group!r}: its steps do not follow each other at {frame.step_s:g} s"
+                f"group {shape.group!r}: its steps do not follow each other at {shape.step_s:g} s"
             )
-        cell = after // frame.step_us * size + rows.index - begin
-        _refuse_doubles(frame, rows, cell)
+        cell = after // shape.step_us * size + rows.index - begin
+        _refuse_doubles(shape, rows, cell)
 
         def laid_out(values: Floats) -> Floats:
             table = np.full(steps * size, np.nan)
@@ -85,7 +85,7 @@ class RecordedBuilder:
         seen.reshape(-1)[cell] = True
         number = np.arange(steps)[:, None]
         first_seen, last_seen = np.argmax(seen, axis=0), steps - 1 - np.argmax(seen[::-1], axis=0)
-        has_ended = (steps - 1 - last_seen) * frame.step_s > max(_ENDED_S, 3 * frame.step_s)
+        has_ended = (steps - 1 - last_seen) * shape.step_s > max(_ENDED_S, 3 * shape.step_s)
         is_empty = (number < first_seen) | (has_ended & (number > last_seen))
         waiting = _waiting_when_first_seen(arrived, served, lag, first_seen)
         is_known = ~np.isnan(arrived)
@@ -99,7 +99,7 @@ class RecordedBuilder:
         self._arrivals[:, columns] = np.rint(arrivals)
         self._start_lags[columns] = np.rint(np.where(late, 0.0, waiting))
         if self._expected is not None:
-            forecast = np.where(rows.horizon_s == frame.horizon_s, np.maximum(rows.forecast, 0.0), np.nan)
+            forecast = np.where(rows.horizon_s == shape.horizon_s, np.maximum(rows.forecast, 0.0), np.nan)
             self._expected[:, columns] = laid_out(forecast)
         self._first_seen[columns], self._ended[columns] = first_seen, has_ended
         self._is_known[columns] = is_known.any(axis=0)
@@ -109,7 +109,7 @@ class RecordedBuilder:
         self._served += np.where(is_empty | ~seen.any(axis=0), 0.0, served).sum(axis=1)
         self._known_lag += np.nan_to_num(lag).sum(axis=1)
         # The rates of all parts are empty if the history is too short for a rate.
-        self._rates = np.maximum(self._rates, largest_rates(served, lag, frame.step_s))
+        self._rates = np.maximum(self._rates, largest_rates(served, lag, shape.step_s))
         self._cells += int((~is_empty).sum())
         self._unknown += int((~is_known & ~is_empty).sum())
 
@@ -119,23 +119,23 @@ class RecordedBuilder:
         Raises:
             HistoryError: no arrivals are known.
         """
-        frame, rates = self._frame, self._rates
+        shape, rates = self._shape, self._rates
         if not self._is_known.any():
-            raise HistoryError(f"group {frame.group!r}: not one step with known arrivals")
+            raise HistoryError(f"group {shape.group!r}: not one step with known arrivals")
         if recorded_members is not None:
-            of_group = largest_rates(self._served[:, None], self._known_lag[:, None], frame.step_s)
+            of_group = largest_rates(self._served[:, None], self._known_lag[:, None], shape.step_s)
             rates = of_group / recorded_members
         return Recorded(
             history=History(
-                group=frame.group,
-                step_s=frame.step_s,
-                topics=frame.topics,
+                group=shape.group,
+                step_s=shape.step_s,
+                topics=shape.topics,
                 arrivals=self._arrivals,
                 start_lags=self._start_lags,
-                service_rate=service_rate(rates, frame.step_s),
+                service_rate=service_rate(rates, shape.step_s),
                 expected=self._expected,
-                horizon_s=frame.horizon_s,
-                starts_at=(frame.first - frame.step_us) / MICROSECONDS,
+                horizon_s=shape.horizon_s,
+                starts_at=(shape.first - shape.step_us) / MICROSECONDS,
             ),
             lag=self._lag,
             unknown=self._unknown / max(self._cells, 1),
@@ -147,13 +147,13 @@ class RecordedBuilder:
         )
 
 
-def _refuse_doubles(frame: Frame, rows: LoadColumns, cell: npt.NDArray[np.int64]) -> None:
+def _refuse_doubles(shape: HistoryShape, rows: LoadColumns, cell: npt.NDArray[np.int64]) -> None:
     _, first, counts = np.unique(cell, return_index=True, return_counts=True)
     if (counts > 1).any():
         index = int(rows.index[first[np.argmax(counts > 1)]])
-        topic, start = next(item for item in reversed(frame.starts.items()) if item[1] <= index)
+        topic, start = next(item for item in reversed(shape.starts.items()) if item[1] <= index)
         raise HistoryError(
-            f"group {frame.group!r}: {topic}-{index - start} has a step more than once: "
+            f"group {shape.group!r}: {topic}-{index - start} has a step more than once: "
             f"is this the output of two pipelines?"
         )
 

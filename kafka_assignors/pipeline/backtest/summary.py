@@ -134,7 +134,7 @@ def _ranking(groups: str, runs: Sequence[_Run]) -> GroupRanking:
     order = [*ranked, *(name for name in tried if name not in ranked)]
     return GroupRanking(
         group=groups,
-        candidates=[_candidate(tried[name], ranked.get(name), len(possible)) for name in order],
+        candidates=[_candidate_result(tried[name], ranked.get(name), len(possible)) for name in order],
         judged_by=recommendation.scenarios if recommendation else 0,
         notes=list(recommendation.notes)
         if recommendation
@@ -142,7 +142,7 @@ def _ranking(groups: str, runs: Sequence[_Run]) -> GroupRanking:
     )
 
 
-def _candidate(runs: Sequence[_Run], ranked: Ranked | None, possible: int) -> CandidateResult:
+def _candidate_result(runs: Sequence[_Run], ranked: Ranked | None, possible: int) -> CandidateResult:
     by_replicate: dict[int, list[Outcome]] = {}
     for trial, result in runs:
         if result.outcome:

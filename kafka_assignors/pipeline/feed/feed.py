@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.pipeline.connector import admin_client
-from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.model.sink import has_load, read_load
 from kafka_assignors.wire import load_feed
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FORGET_DAYS = 7
 """A tombstone removes a key whose forecast is this many days older than the newest one of all keys."""
 
-Records = Mapping[str, tuple[int, str]]
+NewestForecasts = Mapping[str, tuple[int, str]]
 """Key -> time (ms since 1970) and value of the newest forecast of a partition."""
 
 TOPIC_SETTINGS = {
@@ -79,17 +79,17 @@ def feed_records(forecasts: DataFrame) -> DataFrame:
     return forecasts.select(_key().alias("key"), value_json.alias("value"))
 
 
-def newest_records(load: DataFrame) -> Records:
+def newest_records(load: DataFrame) -> NewestForecasts:
     """Fetch the newest forecasts among rows of ``LOAD`` as records."""
     rows = feed_records(newest_forecasts(load)).select("key", _time_ms().alias("time_ms"), "value")
     return {row.key: (row.time_ms, row.value) for row in rows.collect()}
 
 
-def landed_records(spark: SparkSession, root: str) -> Records:
+def landed_records(spark: SparkSession, root: str) -> NewestForecasts:
     """Fetch the newest forecasts of the last days that have landed in a folder as records."""
     if not has_load(spark, root):
         return {}
-    with one_line(f"the load of {root}"):
+    with as_pipeline_error(f"the load of {root}"):
         load = read_load(spark, root)
         [(last,)] = load.agg(F.max("date")).collect()
         last = min(last, datetime.now(timezone.utc).date())
@@ -135,11 +135,11 @@ class Feed:
         self._topic = topic
         self._known: dict[str, int] | None = None  # newest time of each key; None: not read
 
-    def write(self, records: Records) -> int:
+    def write(self, records: NewestForecasts) -> int:
         """Write the records that are newer than those in the topic, and remove old ones; see `write_feed`."""
         if not records:
             return 0
-        with one_line(f"the feed {self._topic!r}"):
+        with as_pipeline_error(f"the feed {self._topic!r}"):
             known = self._read() if self._known is None else self._known
             times = {key: time_ms for key, (time_ms, _) in records.items()}
             newest = max([*times.values(), *known.values()])
@@ -165,7 +165,7 @@ class Feed:
     def _read(self) -> dict[str, int]:
         """Return the newest time of each key; create the topic if it is missing."""
         create_feed(self._spark, self._options, self._topic)
-        with one_line(f"the feed {self._topic!r} (reading)"):
+        with as_pipeline_error(f"the feed {self._topic!r} (reading)"):
             records = (
                 self._spark.read.format("kafka")
                 .options(**self._options)
@@ -177,7 +177,7 @@ class Feed:
             return {row["key"]: row["known_ms"] for row in published_times(records).collect()}
 
     def _send(self, records: Sequence[tuple[str, str | None]]) -> None:
-        with one_line(f"the feed {self._topic!r} (writing)"):
+        with as_pipeline_error(f"the feed {self._topic!r} (writing)"):
             rows = self._spark.createDataFrame(records, "key string, value string")
             rows.write.format("kafka").options(**self._options).option("topic", self._topic).save()
 
@@ -197,7 +197,7 @@ def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: st
         PipelineError: the topic exists and is not compacted, so it would lose forecasts; or the cluster does
             not answer or denies access.
     """
-    with one_line(f"the feed {topic!r}"), admin_client(spark, kafka_options) as admin:
+    with as_pipeline_error(f"the feed {topic!r}"), admin_client(spark, kafka_options) as admin:
         exists = bool(admin.listTopics().names().get().contains(topic))
         try:
             if exists:

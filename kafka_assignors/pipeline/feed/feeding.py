@@ -13,7 +13,7 @@ from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.pipeline.faults import pipeline_error
 
 if TYPE_CHECKING:
-    from kafka_assignors.pipeline.feed.feed import Feed, Records
+    from kafka_assignors.pipeline.feed.feed import Feed, NewestForecasts
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +43,8 @@ class Feeding:
     def __init__(
         self,
         begin: Callable[[], Feed],
-        newest: Callable[[Any], Records],
-        landed: Callable[[], Records],
+        newest: Callable[[Any], NewestForecasts],
+        landed: Callable[[], NewestForecasts],
         stop: threading.Event,
     ) -> None:
         self._begin = begin
@@ -102,7 +102,7 @@ class Feeding:
         self.down = None
         self.fed += written
 
-    def _keep_newest(self, records: Records) -> None:
+    def _keep_newest(self, records: NewestForecasts) -> None:
         """Add records to the waiting ones; keep the newest of each partition."""
         for key, record in records.items():
             self._waiting[key] = max(record, self._waiting.get(key, record))

@@ -17,11 +17,12 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.model.model import FORGET_S, follow_load
 from kafka_assignors.pipeline.model.sink import CHECKPOINT, LoadSink
 from kafka_assignors.pipeline.tables.batch_files import check_files
-from kafka_assignors.pipeline.tables.landing import stream_samples, trigger, writers
+from kafka_assignors.pipeline.tables.landing import trigger
+from kafka_assignors.pipeline.tables.reading import stream_samples, writers
 from kafka_assignors.pipeline.tables.storage import Storage
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def start_load_model(
     Raises:
         PipelineError: there are no samples; or the checkpoint or the landed rows are of another model.
     """
-    with one_line(f"the load model of {root}"):
+    with as_pipeline_error(f"the load model of {root}"):
         sink = LoadSink(Storage(spark, root), settings, writers(spark, root))
         token, names, unread = sink.bind()
         run = LoadRun(sink, settings, on_batch, unread)
@@ -147,7 +148,7 @@ def run_load_model(
     """
     run = start_load_model(spark, root, settings, **how)
     try:
-        with one_line(f"the load model of {root}"):
+        with as_pipeline_error(f"the load model of {root}"):
             while not run.query.awaitTermination(_POLL_S):
                 if stop is not None and stop.is_set():
                     break

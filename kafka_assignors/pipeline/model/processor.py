@@ -13,7 +13,7 @@ from kafka_assignors.forecast import LoadSettings, SampleCounts
 from kafka_assignors.forecast.bucket import codec
 from kafka_assignors.forecast.bucket.bucket import Bucket
 from kafka_assignors.forecast.bucket.rows import LoadRows
-from kafka_assignors.forecast.bucket.steps import joined
+from kafka_assignors.forecast.bucket.steps import concatenated
 from kafka_assignors.pipeline.model.steps import KEY, ORDER, samples_into, table_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class LoadProcessor(StatefulProcessor):
         bucket = codec.decode(self._settings, self._load)
         is_new = not bucket.keys
         tables = (pa.Table.from_pandas(frame[_COLUMNS], preserve_index=False) for frame in rows)
-        samples = joined(samples_into(bucket, table) for table in tables)
+        samples = concatenated(samples_into(bucket, table) for table in tables)
         result, counts = bucket.take(samples, 1000 * timerValues.getCurrentProcessingTimeInMs())
         self._store(bucket)
         if is_new:

@@ -25,10 +25,10 @@ from urllib.parse import unquote
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast.bucket.codec import VERSION
-from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.model.model import BUCKETS
 from kafka_assignors.pipeline.tables.checkpoints import LEARN_AGAIN, check_age, check_settings, read_object
-from kafka_assignors.pipeline.tables.landing import MERGED
+from kafka_assignors.pipeline.tables.reading import MERGED
 from kafka_assignors.pipeline.tables.schemas import LOAD
 from kafka_assignors.pipeline.tables.storage import Storage
 
@@ -53,7 +53,7 @@ def read_load(spark: SparkSession, root: str) -> DataFrame:
     if not has_load(spark, root):
         raise PipelineError(f"no load in {root}: run the load model first")
     path = f"{root.rstrip('/')}/load"
-    with one_line(root):
+    with as_pipeline_error(root):
         rows = spark.read.parquet(path)
         files = set(rows.inputFiles())
         if replaced := replaced_files(files):
@@ -74,7 +74,7 @@ def has_load(spark: SparkSession, root: str) -> bool:
     Raises:
         PipelineError: the folder cannot be read.
     """
-    with one_line(f"reading {root}"):
+    with as_pipeline_error(f"reading {root}"):
         return _has_rows(Storage(spark, root))
 
 

@@ -17,8 +17,7 @@ from kafka_assignors.forecast import UNKNOWN, LoadSettings, SampleCounts
 from kafka_assignors.forecast.bucket.bucket import Bucket
 from kafka_assignors.forecast.bucket.rows import MISSING, QUALITIES, LoadRows
 from kafka_assignors.forecast.bucket.steps import Samples
-from kafka_assignors.pipeline.tables.landing import utc_date
-from kafka_assignors.pipeline.tables.schemas import LOAD, columns_of
+from kafka_assignors.pipeline.tables.schemas import LOAD, columns_of, utc_date
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

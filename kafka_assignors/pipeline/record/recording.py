@@ -14,7 +14,7 @@ from pyspark.sql.streaming import StreamingQueryListener
 
 from kafka_assignors.errors import LagError, PipelineError
 from kafka_assignors.lag.fetch.group_offsets import reach
-from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
 from kafka_assignors.pipeline.record.sample_report import SamplesReport
 
@@ -27,10 +27,10 @@ _CLUSTER_S = 10.0  # maximum wait for the cluster at the start; a busy one answe
 _BATCH_END_S = 5.0  # a stop waits this long for the end of a batch
 _LAST_REPORT_S = 30.0  # and this long for Spark's report of the end
 
-Report = TypeVar("Report", OffsetsReport, SamplesReport)
+ReportT = TypeVar("ReportT", OffsetsReport, SamplesReport)
 
 
-class Recording(StreamingQueryListener, Generic[Report]):
+class Recording(StreamingQueryListener, Generic[ReportT]):
     """A running stream and the sum of its batches' counts.
 
     Spark keeps the counts of the last hundred batches only.  But it reports each batch once to a listener, on
@@ -51,34 +51,34 @@ class Recording(StreamingQueryListener, Generic[Report]):
         spark: SparkSession,
         doing: str,
         start: Callable[[str], StreamingQuery],
-        report: Report,
+        report: ReportT,
     ) -> None:
         self._spark = spark
         self._doing = doing
-        self._report: Report = report
+        self._report: ReportT = report
         self._metric_name = f"batch-{uuid.uuid4().hex}"  # no other stream has a metric of this name
         self._terminated: set[str] = set()
         self._condition = threading.Condition()
         spark.streams.addListener(self)
-        with ExitStack() as undo, one_line(doing):
+        with ExitStack() as undo, as_pipeline_error(doing):
             undo.callback(spark.streams.removeListener, self)
             self.query = start(self._metric_name)
             undo.pop_all()
 
-    def report(self) -> Report:
+    def report(self) -> ReportT:
         """Return the report since this start; the last batch may be missing."""
         return self._report
 
-    def finish(self) -> Report:
+    def finish(self) -> ReportT:
         """Wait for the end of a stream that ends by itself, and raise its error if it has one."""
         try:
-            with one_line(self._doing):
+            with as_pipeline_error(self._doing):
                 self.query.awaitTermination()
         finally:
             report = self.stop()
         return report
 
-    def stop(self) -> Report:
+    def stop(self) -> ReportT:
         """End the stream after its batch, or after 5 s.
 
         The next start repeats an interrupted batch, for which Spark logs a stack trace.

@@ -35,7 +35,14 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from kafka_assignors.errors import LagError
 from kafka_assignors.lag.fetch.group_offsets import fetch_groups, find_groups
 from kafka_assignors.pipeline.record.own_groups import selects
-from kafka_assignors.pipeline.record.sampling import ROWS, Row, SamplerOptions, deal, problem_row, rows_of
+from kafka_assignors.pipeline.record.sampling import (
+    ROWS,
+    SamplerOptions,
+    SampleRow,
+    divide_groups,
+    problem_row,
+    rows_of,
+)
 
 NAME = "kafka_group_samples"
 
@@ -104,10 +111,10 @@ class _Reader:
 
     def _shares(self, like: Sequence[str], problem: str | None) -> list[InputPartition]:
         """Divide the named groups and those of the pattern among tasks."""
-        groups = deal([*self._wanted.groups, *like], self._wanted.num_partitions)
+        groups = divide_groups([*self._wanted.groups, *like], self._wanted.num_partitions)
         return [*map(_Share, groups), *([_Share((), problem)] if problem is not None else [])]
 
-    def read(self, partition: InputPartition) -> Iterator[Row]:
+    def read(self, partition: InputPartition) -> Iterator[SampleRow]:
         _silence_kafka_python()
         if not isinstance(partition, _Share):
             return  # Spark's placeholder if there is nothing to read

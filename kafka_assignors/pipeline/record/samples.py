@@ -13,7 +13,8 @@ from kafka_assignors.pipeline.record.recording import Recording, cluster_id
 from kafka_assignors.pipeline.record.sample_report import SamplesReport, observed
 from kafka_assignors.pipeline.record.sampler import NAME, group_samples
 from kafka_assignors.pipeline.record.sampling import SamplerOptions, pattern
-from kafka_assignors.pipeline.tables.landing import land_stream, utc_date
+from kafka_assignors.pipeline.tables.landing import land_stream
+from kafka_assignors.pipeline.tables.schemas import utc_date
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,7 +23,7 @@ ROWS = """
 A problem is of a partition, of a group (without a topic), or of the list of groups (with an empty group).
 """
 
-Row = tuple[
+SampleRow = tuple[
     datetime, str, "str | None", "int | None", "int | None", "int | None", "int | None", str, "str | None"
 ]
 
@@ -96,13 +96,13 @@ def pattern(name: str, given: str | None) -> Pattern[str] | None:
         raise wrong(name, f"a regular expression ({error})", given) from error
 
 
-def deal(groups: Sequence[str], num_partitions: int) -> list[tuple[str, ...]]:
+def divide_groups(groups: Sequence[str], num_partitions: int) -> list[tuple[str, ...]]:
     """Divide groups among at most ``num_partitions`` tasks, each with at least one group."""
     names = list(dict.fromkeys(groups))
     return [tuple(names[n::num_partitions]) for n in range(min(num_partitions, len(names)))]
 
 
-def rows_of(group: GroupOffsets, now: datetime) -> Iterator[Row]:
+def rows_of(group: GroupOffsets, now: datetime) -> Iterator[SampleRow]:
     """Yield a row for each partition, and one for the group if it has a problem.
 
     Rows with a problem have the time ``now``.
@@ -122,6 +122,6 @@ def rows_of(group: GroupOffsets, now: datetime) -> Iterator[Row]:
 
 def problem_row(
     now: datetime, group: str, problem: str, topic: str | None = None, partition: int | None = None
-) -> Row:
+) -> SampleRow:
     """Return a row with a problem; see ``ROWS``."""
     return (now, group, topic, partition, None, None, None, _SOURCE, problem)

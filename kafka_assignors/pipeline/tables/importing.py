@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from kafka_assignors.errors import PipelineError
-from kafka_assignors.pipeline.faults import one_line
-from kafka_assignors.pipeline.tables.landing import COLUMNS, read_samples, utc_date, write_samples, writers
+from kafka_assignors.pipeline.faults import as_pipeline_error
+from kafka_assignors.pipeline.tables.landing import write_samples
+from kafka_assignors.pipeline.tables.reading import read_samples, writers
+from kafka_assignors.pipeline.tables.schemas import SAMPLE_COLUMNS, utc_date
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 SOURCE = "import"
 
 _KEY = ("time", "group", "topic", "partition")
-_GIVEN = tuple(name for name in COLUMNS if name not in ("source", "date"))
+_GIVEN = tuple(name for name in SAMPLE_COLUMNS if name not in ("source", "date"))
 _LEAST = {"partition": 0, "begin_offset": 0, "end_offset": 0, "committed_offset": -1}
 _TIME = "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS][.SSSSS][.SSSS][.SSS][.SS][.S]XXX"
 
@@ -66,7 +68,7 @@ def import_samples(
         PipelineError: the input cannot be read; the input has lines, and none is valid; or the folder cannot
             be written.
     """
-    with one_line("importing samples"):
+    with as_pipeline_error("importing samples"):
         if isinstance(rows, (str, Path)):
             lines = spark.read.text(str(rows))
         else:
@@ -86,7 +88,7 @@ def _as_text(value: object) -> str:
 
 def parse_lines(lines: DataFrame) -> DataFrame:
     """Parse samples from lines of JSON in ``value``; ``problem`` is null for valid ones."""
-    schema = ", ".join(f"{name} {'string' if name == 'time' else COLUMNS[name]}" for name in _GIVEN)
+    schema = ", ".join(f"{name} {'string' if name == 'time' else SAMPLE_COLUMNS[name]}" for name in _GIVEN)
     keys = F.json_object_keys("value")
     unknown = F.array_except(keys, F.array(*(F.lit(name) for name in (*_GIVEN, "source", "date"))))
     text_of = {name: F.get_json_object("value", f"$.{name}") for name in _GIVEN}

@@ -11,6 +11,11 @@ Each writer has its own folder, because a streaming query's list of finished fil
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 SAMPLES = """
     time timestamp NOT NULL COMMENT 'when the broker answered, or the commit was made',
@@ -52,3 +57,17 @@ LOAD = """
 def columns_of(ddl: str) -> dict[str, str]:
     """Return name and type of each column of a table."""
     return dict(re.findall(r"(?:^|,)\s*(\w+) (timestamp|date|string|int|bigint|double)\b", ddl, re.MULTILINE))
+
+
+SAMPLE_COLUMNS: Mapping[str, str] = columns_of(SAMPLES)
+"""Name and type of each column of ``SAMPLES``."""
+
+NEVER_NULL = tuple(name for name in re.findall(r"(\w+) \w+ NOT NULL", SAMPLES) if name != "date")
+"""Columns of ``SAMPLES`` without nulls, except ``date``, which follows from the folder."""
+
+
+def utc_date(time: str) -> Column:
+    """Return the UTC date of a timestamp column; Spark's ``to_date`` would take the session's zone."""
+    from pyspark.sql import functions as F
+
+    return F.date_from_unix_date(F.floor(F.unix_millis(F.col(time)) / F.lit(86_400_000)).cast("int"))

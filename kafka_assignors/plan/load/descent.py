@@ -44,7 +44,7 @@ def descend(
         The exchanges made, in order.
     """
     made: list[Exchange] = []
-    search = _Search(plan, rule, budget, home)
+    search = _ExchangeSearch(plan, rule, budget, home)
     while plan.load > goal:
         high = plan.highest
         relief = search.relief(high)
@@ -58,7 +58,7 @@ def descend(
     return made
 
 
-class _Search:
+class _ExchangeSearch:
     """Finds exchanges that lower the largest load."""
 
     def __init__(self, plan: WorkingPlan, rule: CountRule, budget: Budget, home: Owners | None) -> None:

@@ -20,7 +20,7 @@ With more than 16 members there are fewer, because a node costs a step for each 
 """
 
 
-class _Search:
+class _PlacementSearch:
     """Depth-first search: places the heaviest partition first, and tries the members by their load with it.
 
     When it minimises moves, it tries the former owner first.
@@ -145,4 +145,4 @@ def best_plan(
     """
     if len(problem.assignable) > MOST_SEARCHED_PARTITIONS:
         return None
-    return _Search(problem, home, largest_count, fits).run(*limits, by_moves=by_moves, enough=enough)
+    return _PlacementSearch(problem, home, largest_count, fits).run(*limits, by_moves=by_moves, enough=enough)

@@ -9,7 +9,7 @@ from kafka_assignors.plan.stateful.copies import Standbys
 from kafka_assignors.plan.stateful.history import TaskHistory
 
 
-def limits(history: TaskHistory, tasks: int) -> tuple[Vector, Vector]:
+def copy_limits(history: TaskHistory, tasks: int) -> tuple[Vector, Vector]:
     """Return, by member, the fewest and the most copies (active tasks and standbys) of a balanced placement.
 
     A process holds at most one copy of a task, so a process with few members may be full before its members

@@ -12,7 +12,7 @@ from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.actives import balanced_owners, standing_owners
 from kafka_assignors.plan.stateful.copies import Standbys
 from kafka_assignors.plan.stateful.history import TaskHistory
-from kafka_assignors.plan.stateful.level import level, limits
+from kafka_assignors.plan.stateful.level import copy_limits, level
 from kafka_assignors.plan.stateful.model import StatefulGroup, StatefulPlan, TaskPlanOptions, Tasks
 from kafka_assignors.plan.stateful.now import roles_now
 
@@ -54,7 +54,7 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
     stateful = active != NO_MEMBER
 
     standbys = Standbys(history, standing, active)
-    low, high = limits(history, int(history.copies_of[stateful].sum()))
+    low, high = copy_limits(history, int(history.copies_of[stateful].sum()))
     standbys.place(high)
     level(history, standbys, low, high)
 

@@ -1,4 +1,4 @@
-"""Sizes of a group by step, the size it should have, and the cost of scaling."""
+"""Sizes of a group by step, and the size it should have."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafka_assignors.plan import NO_MEMBER, Assignment, Claims, Group, with_expected
-from kafka_assignors.simulation.churn import ChurnStep, Kind, first_members
+from kafka_assignors.plan import NO_MEMBER
 from kafka_assignors.simulation.history import Counts, History
-from kafka_assignors.simulation.scenario import Scenario, Strategy
-from kafka_assignors.simulation.simulate import simulate
-from kafka_assignors.simulation.sizing.least import Least, Reason, Search
+from kafka_assignors.simulation.scenario import Strategy
+from kafka_assignors.simulation.sizing.cost import Cost, PresentGroup, renumbered, with_arrivals
+from kafka_assignors.simulation.sizing.least import LatePartition, Least, Search
 from kafka_assignors.simulation.sizing.target import (
     HotPartition,
     Target,
     hot_partitions,
     limits,
-    service_rate,
+    usable_rate,
 )
+from kafka_assignors.simulation.sizing.trials import SizeTrials
 
 DOWN_MARGIN = 0.1
 """A group shrinks only to a size that would still be enough if members read this part less.  So a load that
@@ -32,8 +32,6 @@ plan may be old, too, because the leader smooths arrivals over minutes."""
 
 _LASTS = 10
 """A load lasts for at least this many times the target, long enough to show that a group falls behind."""
-
-_AT_ONCE_S = 1e-3  # churn must be after the start
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,28 +47,6 @@ class StepSize:
     starts_s: float
     arriving: float
     least: Least
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """The cost of a size, if the group gets it now, until the records of the horizon are read.
-
-    Reading may go on after the horizon, for an hour, or for a horizon if that is longer.  Records unread
-    then count with their wait until then, because a group far behind would take very long to simulate.
-
-    Attributes:
-        members: the size.
-        moved: number of partitions that get another owner.
-        rebalances: number of rounds.
-        pause_s: member-seconds without reading.
-        time_lag_s: the largest time lag, seconds, without headroom.
-    """
-
-    members: int
-    moved: int
-    rebalances: int
-    pause_s: float
-    time_lag_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +83,8 @@ class Sizing:
     horizon: Least
     hot: tuple[HotPartition, ...] = ()
     behind: int = 0
-    missed: Reason | None = None
-    old_plan: Reason | None = None
+    missed: LatePartition | None = None
+    old_plan: LatePartition | None = None
     stay: Cost | None = None
     scale: Cost | None = None
 
@@ -172,9 +148,10 @@ def size(
         owners = None  # the next rebalance plans them anyway
     capacities = list(capacities) or [1.0] * (members or 0)
     ascending = np.argsort(capacities, kind="stable")
-    search = Search(strategy, target, members, *_renumbered(ascending, owners, capacities))
-    rate = service_rate(history, target) * search.fastest
-    by_fastest = replace(history, service_rate=search.fastest * (history.service_rate or 0.0))
+    trials = SizeTrials(strategy, members, *renumbered(ascending, owners, capacities))
+    search = Search(trials, target)
+    rate = usable_rate(history, target) * trials.fastest
+    by_fastest = replace(history, service_rate=trials.fastest * (history.service_rate or 0.0))
     lasting = _lasting(by_fastest, target)
     horizon = search.least(lasting, rate)
     known: dict[bytes, Least] = {}
@@ -209,9 +186,9 @@ def size(
             advised, missed = least.members, missed or least.missed
     present = None
     if members is not None:
-        planning = _with_arrivals(strategy, search.load(lasting) - lasting.start_lags)
-        present = _Present(history, planning, members, owners, capacities, search.newcomer)
-    newcomer_rate = rate * search.newcomer / search.fastest
+        planning = with_arrivals(strategy, trials.load(lasting) - lasting.start_lags)
+        present = PresentGroup(history, planning, members, owners, capacities, trials.newcomer)
+    newcomer_rate = rate * trials.newcomer / trials.fastest
     return Sizing(
         target=target,
         rate=newcomer_rate / (1 - target.headroom),
@@ -265,13 +242,6 @@ class Advice:
         return sizing
 
 
-def _renumbered(
-    order: Counts, owners: Counts | None, capacities: Sequence[float]
-) -> tuple[Counts | None, list[float]]:
-    """Return the owners with members numbered in an order, and the capacities in this order."""
-    return None if owners is None else np.argsort(order)[owners], [capacities[member] for member in order]
-
-
 def _lasting(history: History, target: Target) -> History:
     """Return the history, with its last step repeated until it is ``_LASTS`` times the target long."""
     missing = _LASTS * target.max_time_lag_s - history.length_s
@@ -287,46 +257,3 @@ def _repeated(history: History, step: int, length_s: float) -> History:
     return replace(
         history, step_s=length_s, arrivals=arrivals, start_lags=start_lags, pace=None, expected=None
     )
-
-
-def _with_arrivals(strategy: Strategy, arrivals: Counts) -> Strategy:
-    """Return the strategy, planning with these arrivals instead of those of ``History.expected``."""
-    if not strategy.by_load:
-        return strategy
-
-    def plan(group: Group, claims: Claims) -> Assignment:
-        expected = {group.at(index): float(records) for index, records in enumerate(arrivals.tolist())}
-        return strategy.plan(with_expected(group, expected, {}), claims)
-
-    return replace(strategy, plan=plan, by_lag=True, by_load=False)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Present:
-    """The present group; its members read without headroom."""
-
-    history: History
-    strategy: Strategy
-    members: int
-    owners: Counts | None
-    capacities: list[float]
-    newcomer: float
-
-    def cost(self, to: int) -> Cost:
-        """Simulate the group, with another size from now on."""
-        kind: Kind = "join" if to > self.members else "leave"
-        # The oldest member leaves first, so the fastest come first.  Otherwise the order is that of `Search`.
-        order = np.argsort(np.array(self.capacities) * (-1 if kind == "leave" else 1), kind="stable")
-        owners, capacities = _renumbered(order, self.owners, self.capacities)
-        names = first_members(max(self.members, to))
-        capacities += [self.newcomer] * (len(names) - self.members)
-        scenario = Scenario(
-            history="",
-            strategy=self.strategy,
-            members=self.members,
-            churn=(ChurnStep(kind, _AT_ONCE_S),) * abs(to - self.members),
-            capacities=dict(zip(names, capacities, strict=True)),
-            owners=None if owners is None else tuple(names[owner] for owner in owners.tolist()),
-        )
-        outcome = simulate(self.history, scenario, series=False)
-        return Cost(to, outcome.moved, outcome.rebalances, outcome.pause_s, outcome.time_lag_max)

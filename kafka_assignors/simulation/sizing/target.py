@@ -84,7 +84,7 @@ class Limits:
     behind: Mask
 
 
-def service_rate(history: History, target: Target) -> float:
+def usable_rate(history: History, target: Target) -> float:
     """Return the records/s that a size counts on from its fastest member: its rate without the headroom.
 
     Raises:

@@ -38,7 +38,7 @@ from kafka_assignors.lag.fetch.link import client_without_topic_creation
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.shutdown import Shutdown
 
-Changes = Mapping[bytes, bytes | None]
+NewValues = Mapping[bytes, bytes | None]
 Record = tuple[TopicPartition, bytes, bytes | None]
 
 log = logging.getLogger("kafka_assignors")
@@ -127,7 +127,7 @@ class ChangelogWriter:
 
     def write(
         self,
-        changes: Mapping[TopicPartition, Changes],
+        changes: Mapping[TopicPartition, NewValues],
         allowed: Callable[[], bool] = lambda: True,
         timeout_s: float = float("inf"),
     ) -> dict[TopicPartition, WrittenRange]:
@@ -241,7 +241,7 @@ class ChangelogWriter:
             log.debug("closing a changelog's producer: %s", error)
 
 
-def _portions(changes: Mapping[TopicPartition, Changes]) -> Iterator[list[Record]]:
+def _portions(changes: Mapping[TopicPartition, NewValues]) -> Iterator[list[Record]]:
     """Split changes into portions of 4 MiB or 2,000 records."""
     portion: list[Record] = []
     size = 0

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
@@ -23,7 +22,6 @@ from kafka_assignors.assignor.members import JoinedMember, MemberReport
 from kafka_assignors.assignor.options import can_be_sent
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import (
-    NO_MEMBER,
     Assignment,
     Claims,
     Group,
@@ -37,8 +35,13 @@ from kafka_assignors.plan.cause import Cause
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.group.members import planner_members, process_warning
 from kafka_assignors.stateful.group.options import StatefulOptions
+from kafka_assignors.stateful.group.partitions import (
+    hold_back_whole_tasks,
+    partition_owners,
+    planned_subtopologies,
+)
 from kafka_assignors.stateful.group.topologies import merge_plans, subgroups, topology_warning
-from kafka_assignors.stateful.topology import Subtopology, Topology
+from kafka_assignors.stateful.topology import Topology
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.stateful import assignment as stateful_assignment
 from kafka_assignors.wire.stateful import subscription as stateful_subscription
@@ -206,12 +209,7 @@ class StatefulAssignor(Assignor):
     def plan(self, group: Group, claims: Claims) -> Assignment:
         """Plan the tasks, and return the owners of their partitions.  Other topics get no owner."""
         self._plan = None
-        subtopologies = {
-            subtopology.id: planner.PlannedSubtopology(
-                subtopology.id, _task_count(subtopology, group), subtopology.stateful, subtopology.logged
-            )
-            for subtopology in self._topology.subtopologies
-        }
+        subtopologies = planned_subtopologies(self._topology, group)
         members = planner_members(self._topology, group.members, self._joined)
         ends = {planner.Task(*task): end for task, end in self._holdings().ends.items()}
         plans = []
@@ -226,14 +224,9 @@ class StatefulAssignor(Assignor):
         plan = merge_plans(plans)
         self._warn("topologies", topology_warning(self._topology, group))
         self._warn("processes", process_warning(self._joined))
-        owners = np.full(group.size, NO_MEMBER, np.int32)
-        for member_id, tasks in plan.active.items():
-            for task in tasks:
-                for topic, partition in self._topology.partitions(task):
-                    if partition < group.topics.get(topic, 0):
-                        owners[group.first[topic] + partition] = group.index[member_id]
+        assignment = partition_owners(self._topology, group, plan.active)
         self._plan = plan
-        return Assignment(group, owners)
+        return assignment
 
     def plan_provisionally(
         self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
@@ -251,28 +244,8 @@ class StatefulAssignor(Assignor):
         self._warned[subject] = warning
 
     def _this_round(self, group: Group, claims: Claims, target: Assignment) -> tuple[Assignment, list[Hold]]:
-        """Hold back all partitions of a task while one of them is held back.
-
-        If two members each owned a partition of the same task, both would write its changelog.
-        """
         given, held = super()._this_round(group, claims, target)
-        owners = given.owners.copy()
-        waits_for = {(hold.topic, hold.partition): hold.member_id for hold in held}
-        for subtopology in self._topology.subtopologies:
-            for number in range(_task_count(subtopology, group)):
-                topics = [topic for topic in subtopology.topics if number < group.topics.get(topic, 0)]
-                places = [group.first[topic] + number for topic in topics]
-                # A provisional plan leaves free partitions without an owner.
-                planned = [place for place in places if target.owners[place] != NO_MEMBER]
-                if len({int(owners[place]) for place in planned}) < 2:
-                    continue
-                owners[places] = NO_MEMBER
-                holder = next(
-                    (waits_for[topic, number] for topic in topics if (topic, number) in waits_for), None
-                )
-                if holder is not None:
-                    held += [Hold(t, number, holder) for t in topics if (t, number) not in waits_for]
-        return Assignment(group, owners), sorted(held)
+        return hold_back_whole_tasks(self._topology, group, target, given, held)
 
     def _completed(
         self, assignments: dict[str, ConsumerProtocolAssignment], members: Sequence[JoinedMember]
@@ -322,11 +295,6 @@ class StatefulAssignor(Assignor):
             problem = f"members get no endpoints of tasks: {error}"
         self._warn("owners", problem)
         return packed
-
-
-def _task_count(subtopology: Subtopology, group: Group) -> int:
-    """Return the number of tasks: the largest partition count.  Counts differ while topics grow."""
-    return max(group.topics.get(topic, 0) for topic in subtopology.topics)
 
 
 def _without(tasks: Iterable[TaskId], others: Iterable[TaskId]) -> tuple[TaskId, ...]:

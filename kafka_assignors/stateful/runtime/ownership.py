@@ -8,14 +8,17 @@ from typing import Any
 from kafka.structs import TopicPartition
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.stateful.runtime.assembly import Components
+from kafka_assignors.stateful.runtime.commits import Commits
+from kafka_assignors.stateful.runtime.copies import OpenCopies
+from kafka_assignors.stateful.runtime.lease import Lease
+from kafka_assignors.stateful.runtime.processing import Processing
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks, Process
 from kafka_assignors.stateful.topology import Topology
 from kafka_assignors.validators import instance
 from kafka_assignors.wire.stateful.task_section import Task
 
 
-class Ownership:
+class TaskOwnership:
     """Begins and ends the active tasks of a member.  Not thread-safe: the caller holds the member's lock."""
 
     def __init__(
@@ -23,12 +26,21 @@ class Ownership:
         topology: Topology,
         functions: Mapping[str, Process],
         tasks: MemberTasks,
-        components: Components,
+        *,
+        consumer: Any,
+        lease: Lease,
+        commits: Commits,
+        copies: OpenCopies,
+        processing: Processing,
     ) -> None:
         self._topology = topology
         self._functions = functions
         self._tasks = tasks
-        self._components = components
+        self._consumer = consumer
+        self._lease = lease
+        self._commits = commits
+        self._copies = copies
+        self._processing = processing
         self._to_begin: set[Task] = set()
 
     def begin(self, partitions: frozenset[TopicPartition], member_id: str) -> None:
@@ -44,17 +56,17 @@ class Ownership:
 
     def begin_when_alone(self) -> None:
         """Give assigned tasks their state, unless another process may still write as this member."""
-        if self._to_begin and self._components.lease.is_alone():
+        if self._to_begin and self._lease.is_alone():
             tasks, self._to_begin = sorted(self._to_begin & self._tasks.actives.keys()), set()
             for task in tasks:
-                self._components.copies.begin(self._tasks.actives[task])
+                self._copies.begin(self._tasks.actives[task])
 
     def release(self, partitions: Collection[TopicPartition]) -> None:
         """Release revoked or lost partitions.
 
         The uncommitted work of their tasks is dropped, so partitions that these tasks keep are read again.
         """
-        self._components.commits.forget(partitions)
+        self._commits.forget(partitions)
         for task in sorted(
             {self.task_of(partition) for partition in partitions} & self._tasks.actives.keys()
         ):
@@ -63,11 +75,11 @@ class Ownership:
             active.partitions -= frozenset(partitions)
             if not active.partitions:
                 del self._tasks.actives[task]
-                self._components.copies.end(active)
+                self._copies.end(active)
                 continue
             for partition in rewind_offsets.keys() & active.partitions:
-                self._components.consumer.seek(partition, rewind_offsets[partition])
-        self._components.processing.allow()
+                self._consumer.seek(partition, rewind_offsets[partition])
+        self._processing.allow()
 
     def task_of(self, partition: TopicPartition) -> Task:
         """Return the task of a source partition."""

@@ -35,7 +35,7 @@ def read_up_to(path: Path, most: int) -> bytes | None:
         raise state_error(error, path) from error
 
 
-def delete(path: Path) -> None:
+def delete_directory(path: Path) -> None:
     """Delete a directory; logs a failure."""
     try:
         shutil.rmtree(path)

@@ -28,16 +28,16 @@ from uuid import UUID, uuid4
 
 from kafka_assignors.background import Background
 from kafka_assignors.errors import (
-    MissingExtraError,
     StateClosedError,
     StateError,
     StateLockedError,
+    needs_extra,
 )
 from kafka_assignors.files import sync_dir
 from kafka_assignors.stateful.state import checkpoint
 from kafka_assignors.stateful.state.checkpoint import Checkpoint, Damaged
 from kafka_assignors.stateful.state.faults import state_error
-from kafka_assignors.stateful.state.files import delete, read_up_to, write_whole
+from kafka_assignors.stateful.state.files import delete_directory, read_up_to, write_whole
 from kafka_assignors.stateful.state.task_dir import TaskDir
 from kafka_assignors.strict_json import read_json
 from kafka_assignors.validators import text
@@ -66,10 +66,8 @@ class StateDir:
     def __init__(
         self, store_dir: str | os.PathLike[str], application: str, *, clock: Callable[[], float] = time.time
     ) -> None:
-        try:
+        with needs_extra("stateful", "filelock"):
             import filelock
-        except ImportError as error:
-            raise MissingExtraError("stateful", "filelock") from error
         text("application", application)
         self.path = Path(store_dir) / _quoted(application)
         self._clock = clock
@@ -93,7 +91,7 @@ class StateDir:
             self.process_id = self._identify()
             for entry in self._entries():
                 if entry.name.startswith(_REMOVED):
-                    self._deleter.submit(partial(delete, entry))
+                    self._deleter.submit(partial(delete_directory, entry))
         except StateError:
             self._deleter.stop()
             self._lock.release()
@@ -179,7 +177,7 @@ class StateDir:
                 if task in self._claimed:
                     continue
                 try:
-                    self._deleter.submit(partial(delete, self._rename_removed(self._dir(task))))
+                    self._deleter.submit(partial(delete_directory, self._rename_removed(self._dir(task))))
                 except StateError as error:
                     log.warning("task %s_%s: state could not be deleted: %s", *task, error)
                     continue
@@ -220,7 +218,7 @@ class StateDir:
 
     def remove(self, path: Path) -> None:
         """Delete a task's directory now, to free its space for the next one."""
-        delete(self._rename_removed(path))
+        delete_directory(self._rename_removed(path))
 
     def released(self, claimed: TaskDir) -> None:
         """Note that a task's directory is free, and the time of its last use."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafka_assignors.errors import MissingExtraError, StateError
+from kafka_assignors.errors import StateError, needs_extra
 from kafka_assignors.stateful.state.faults import store_error
 from kafka_assignors.stateful.state.store import Store
 from kafka_assignors.validators import whole
@@ -46,10 +46,8 @@ class Stores:
     """
 
     def __init__(self, options: StoreOptions | None = None) -> None:
-        try:
+        with needs_extra("stateful", "rocksdict"):
             import rocksdict
-        except ImportError as error:
-            raise MissingExtraError("stateful", "rocksdict") from error
         self._library: Any = rocksdict
         self._options = options or StoreOptions()
         self._cache = rocksdict.Cache(self._options.block_cache_bytes)

@@ -18,7 +18,7 @@ from kafka.admin import NewTopic, ResourceType
 from kafka_assignors import RangeAssignor
 from kafka_assignors.lag.fetch.link import open_link
 from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
-from kafka_assignors.lag.reading import OldestUnread, Position
+from kafka_assignors.lag.reading import OldestUnread, ReadPosition
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
 from tests.integration.cli.lag_command import lag, refused, run, watched
@@ -56,7 +56,7 @@ def write(
         producer.close()
 
 
-def fetch(settings: Mapping[str, Any], *positions: Position) -> OldestUnread:
+def fetch(settings: Mapping[str, Any], *positions: ReadPosition) -> OldestUnread:
     """Fetch the timestamps over a connection of its own."""
     deadline = time.monotonic() + AMPLE_MS / 1000
     with open_link(settings, deadline) as link:
@@ -65,7 +65,7 @@ def fetch(settings: Mapping[str, Any], *positions: Position) -> OldestUnread:
         return reading.result()
 
 
-def read(fresh: FreshNames, *positions: Position, **config: Any) -> OldestUnread:
+def read(fresh: FreshNames, *positions: ReadPosition, **config: Any) -> OldestUnread:
     """Fetch the timestamps; none may be missing."""
     oldest = fetch({"bootstrap_servers": fresh.bootstrap, **config}, *positions)
     assert oldest.missing == {}
@@ -74,8 +74,8 @@ def read(fresh: FreshNames, *positions: Position, **config: Any) -> OldestUnread
 
 def times(fresh: FreshNames, tp: TopicPartition, *offsets: int, **config: Any) -> list[int | None]:
     """Return the timestamp at or after each offset of one partition."""
-    oldest = read(fresh, *(Position(tp, offset) for offset in offsets), **config)
-    return [oldest.timestamps[Position(tp, offset)] for offset in offsets]
+    oldest = read(fresh, *(ReadPosition(tp, offset) for offset in offsets), **config)
+    return [oldest.timestamps[ReadPosition(tp, offset)] for offset in offsets]
 
 
 @pytest.mark.parametrize("compression", [None, "gzip"])
@@ -124,7 +124,7 @@ def test_aborted_transactions_and_markers(fresh: FreshNames) -> None:
     finally:
         producer.close()
     # Offsets: aborted record, marker, committed record, marker.  A broker writes markers in the background.
-    until(lambda: not fetch({"bootstrap_servers": fresh.bootstrap}, Position(tp, 4)).missing)
+    until(lambda: not fetch({"bootstrap_servers": fresh.bootstrap}, ReadPosition(tp, 4)).missing)
     assert times(fresh, tp, 0, 1, 2, 3) == [start, start + 1, start + 1, None]
     committed = times(fresh, tp, 0, 1, 2, 3, isolation_level="read_committed")
     assert committed == [start + 1, start + 1, start + 1, None]
@@ -159,10 +159,10 @@ def test_two_thousand_partitions_are_read_in_one_go(fresh: FreshNames) -> None:
     tps, start = [TopicPartition(name, p) for p in range(2_000)], int(time.time() * 1000) - 60_000
     write(fresh, [(tp, start + tp.partition) for tp in tps for _ in range(2)])
     began = time.monotonic()
-    oldest = read(fresh, *(Position(tp, 1) for tp in tps))
+    oldest = read(fresh, *(ReadPosition(tp, 1) for tp in tps))
     took_s = time.monotonic() - began
     print(f"2,000 partitions in {took_s:.2f} s")
-    assert oldest.timestamps == {Position(tp, 1): start + tp.partition for tp in tps}
+    assert oldest.timestamps == {ReadPosition(tp, 1): start + tp.partition for tp in tps}
     assert took_s < 10
 
 
@@ -332,5 +332,5 @@ def test_topic_without_the_right_to_read_has_no_time(guarded: Guarded) -> None:
     group_id = lagging(names, 60)
     (entry,) = lag(names.bootstrap, group_id)["partitions"]
     guarded.allow(ResourceType.TOPIC, entry["topic"])
-    oldest = fetch(guarded.config(), Position(TopicPartition(entry["topic"], 0), 1))
+    oldest = fetch(guarded.config(), ReadPosition(TopicPartition(entry["topic"], 0), 1))
     assert set(oldest.missing.values()) == {"not authorised to read the topic"}

@@ -23,7 +23,7 @@ from kafka.admin import ResourceType
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.broker import development_broker
 from kafka_assignors.broker.ports import free_ports
-from kafka_assignors.cli.watch_group.history import History, Rebalance
+from kafka_assignors.cli.watch_group.history import RebalanceHistory, SeenRebalance
 from kafka_assignors.cli.watch_group.source import GroupSource
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
@@ -44,7 +44,7 @@ class Observer:
     def __init__(self, group: Group) -> None:
         settings = {"bootstrap_servers": [group.bootstrap]}
         self._source = GroupSource(settings, group.group_id, "earliest")
-        self.history = History()
+        self.history = RebalanceHistory()
 
     def look(self) -> list[str]:
         """Look once; return the causes of all rebalances so far."""
@@ -56,7 +56,7 @@ class Observer:
         """Read the lag of the last look's partitions."""
         return self._source.read_lag(self.last).lags
 
-    def until_cause(self, cause: str) -> Rebalance:
+    def until_cause(self, cause: str) -> SeenRebalance:
         """Look until a rebalance has the cause; return it."""
         until(lambda: cause in self.look(), cause)
         return next(r for r in self.history.rebalances if cause in map(str, r.causes))

@@ -34,15 +34,15 @@ from kafka_assignors.pipeline.backtest.files import (
     read_series,
     results_folder,
 )
-from kafka_assignors.pipeline.backtest.frame import LoadColumns
 from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
+from kafka_assignors.pipeline.backtest.history_shape import LoadColumns
 from kafka_assignors.pipeline.backtest.job import SERIES, TrialResult, run_trials, try_out
 from kafka_assignors.pipeline.backtest.recorded import Recorded, RecordedBuilder
 from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.tables.schemas import SAMPLES
 from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.plan import Assignment, Claims, Group
-from kafka_assignors.simulation import History, parse
+from kafka_assignors.simulation import History, parse_churn
 from tests.support.examples import ROOT
 from tests.support.forecast.loads import START, Cell, busy_group, row, write_load
 
@@ -52,7 +52,7 @@ BY_LAG: dict[str, Sequence[Any]] = {"rebalance_on_skew": [False, True]}
 GRID = Grid(
     candidates(["range", "cooperative-sticky", "cooperative-lag-aware"], BY_LAG, forecasts=True),
     members=(2, 3),
-    churn=(parse("join@100,kill@400"),),
+    churn=(parse_churn("join@100,kill@400"),),
     scales=(1.0, 1.5),
 )
 
@@ -410,7 +410,7 @@ def test_folder_that_workers_do_not_share_is_refused(
 def test_failed_trial_has_its_error_and_others_go_on(spark: SparkSession, recorded: list[Recorded]) -> None:
     histories = {recording.history.group: recording.history for recording in recorded}
     trials = trials_of(recorded)[:6]
-    trials[2] = replace(trials[2], scenario=replace(trials[2].scenario, churn=parse("join@9999")))
+    trials[2] = replace(trials[2], scenario=replace(trials[2].scenario, churn=parse_churn("join@9999")))
     trials[4] = replace(trials[4], scenario=replace(trials[4].scenario, strategy=broken_strategy()))
     results_in_order = ordered(run_trials(spark, histories, trials))
     assert [bool(result.error) for result in results_in_order] == [False, False, True, False, True, False]

@@ -25,7 +25,7 @@ from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.model.sink import read_load
 from kafka_assignors.pipeline.run import PipelineOptions, PipelineReport, run_pipeline
-from kafka_assignors.pipeline.tables.landing import read_samples
+from kafka_assignors.pipeline.tables.reading import read_samples
 from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import load_feed

@@ -23,7 +23,7 @@ from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.record.offsets import record_offsets_once
 from kafka_assignors.pipeline.record.samples import record_samples_once
 from kafka_assignors.pipeline.run import PipelineOptions, PipelineReport, run_pipeline
-from kafka_assignors.pipeline.tables.landing import read_samples
+from kafka_assignors.pipeline.tables.reading import read_samples
 from kafka_assignors.plan import TopicPartition
 from tests.integration.guarded import PASSWORD, Guarded, Right, guarded_broker
 from tests.integration.lagging import commit, write

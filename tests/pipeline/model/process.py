@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.pipeline import maintenance
+from kafka_assignors.pipeline.maintenance import job, merging
 from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.run import PipelineOptions, run_pipeline
 from kafka_assignors.pipeline.session import local_session
@@ -45,11 +45,11 @@ def has_more_batches(root: str, before: int) -> bool:
 
 def keep_merging(spark: SparkSession, root: str) -> None:
     """Merge the load, as a maintenance on the next day does."""
-    maintenance.MOST_LEFT = 4
+    merging.MOST_LEFT = 4
     while True:
         before = done(Path(root), MODEL)
         with contextlib.suppress(PipelineError):
-            maintenance.maintain(spark, root, now=datetime(2013, 11, 10, tzinfo=timezone.utc))
+            job.maintain(spark, root, now=datetime(2013, 11, 10, tzinfo=timezone.utc))
         until(partial(has_more_batches, root, before), "a batch", patience_s=math.inf)
 
 

@@ -22,7 +22,7 @@ from kafka_assignors.forecast.bucket.codec import VERSION
 from kafka_assignors.pipeline.model.job import LoadReport, run_load_model
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import LoadSink, read_load
-from kafka_assignors.pipeline.tables.landing import read_samples
+from kafka_assignors.pipeline.tables.reading import read_samples
 from kafka_assignors.pipeline.tables.schemas import LOAD
 from kafka_assignors.pipeline.tables.storage import Storage
 from tests.pipeline.samples import START, Look, keep, land, load_rows, restore, samples_df, write_file

@@ -12,7 +12,7 @@ from typing import Any
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.pipeline.connector import connector_options
-from kafka_assignors.pipeline.maintenance import maintain
+from kafka_assignors.pipeline.maintenance.job import maintain
 from kafka_assignors.pipeline.record.offsets import record_offsets
 from kafka_assignors.pipeline.record.sampler import NAME, group_samples
 from kafka_assignors.pipeline.record.samples import record_samples

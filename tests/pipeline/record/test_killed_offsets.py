@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kafka_assignors.pipeline.record.offsets import TOPIC, WRITER, record_offsets_once
-from kafka_assignors.pipeline.tables.landing import read_samples
+from kafka_assignors.pipeline.tables.reading import read_samples
 from tests.integration.conftest import FreshNames
 from tests.integration.reading import all_records
 from tests.pipeline.killing import Point, kill_at, meanwhile, program

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_assignors.pipeline.record.samples import record_samples_once
-from kafka_assignors.pipeline.tables.landing import read_samples
+from kafka_assignors.pipeline.tables.reading import read_samples
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit

@@ -20,7 +20,7 @@ from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
 from kafka_assignors.pipeline.record.samples import record_samples_once
 from kafka_assignors.pipeline.run import PipelineReport
 from kafka_assignors.pipeline.session import OFFSET_FETCHING
-from kafka_assignors.pipeline.tables.landing import read_samples
+from kafka_assignors.pipeline.tables.reading import read_samples
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit

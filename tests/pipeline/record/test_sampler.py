@@ -22,7 +22,7 @@ from kafka_assignors.pipeline.record.recording import Recording
 from kafka_assignors.pipeline.record.sample_report import SamplesReport
 from kafka_assignors.pipeline.record.sampler import NAME, group_samples
 from kafka_assignors.pipeline.record.samples import record_samples, record_samples_once
-from kafka_assignors.pipeline.tables.landing import read_samples
+from kafka_assignors.pipeline.tables.reading import read_samples
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import PASSWORD, guarded_broker

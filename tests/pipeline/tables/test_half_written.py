@@ -20,7 +20,8 @@ from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.model.job import LoadReport, run_load_model
 from kafka_assignors.pipeline.model.sink import read_load
 from kafka_assignors.pipeline.session import STREAMING
-from kafka_assignors.pipeline.tables.landing import land_stream, read_samples
+from kafka_assignors.pipeline.tables.landing import land_stream
+from kafka_assignors.pipeline.tables.reading import read_samples
 from tests.pipeline.samples import Look, load_rows, samples_stream, write_file
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=0)

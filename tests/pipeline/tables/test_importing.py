@@ -14,7 +14,7 @@ from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.tables.importing import ImportReport, import_samples
-from kafka_assignors.pipeline.tables.landing import read_samples
+from kafka_assignors.pipeline.tables.reading import read_samples
 
 COALESCING = "spark.sql.adaptive.coalescePartitions.enabled"
 

@@ -14,16 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_assignors.errors import PipelineError
-from kafka_assignors.pipeline.faults import one_line
-from kafka_assignors.pipeline.tables.landing import (
-    COLUMNS,
-    Damage,
-    land_stream,
-    read_samples,
-    stream_samples,
-    write_samples,
-    writers,
-)
+from kafka_assignors.pipeline.faults import as_pipeline_error
+from kafka_assignors.pipeline.tables.landing import land_stream, write_samples
+from kafka_assignors.pipeline.tables.reading import Damage, read_samples, stream_samples, writers
+from kafka_assignors.pipeline.tables.schemas import SAMPLE_COLUMNS
 from tests.pipeline.samples import START, Look, samples_stream
 from tests.pipeline.samples import samples_df as samples
 
@@ -70,7 +64,7 @@ def test_stream_lands_each_sample_once_and_goes_on(spark: SparkSession, root: st
     shutil.copy(stray, stray.with_name("part-99999-half.parquet"))
     land(spark, root, tmp_path / "in", samples(spark, [row(14, 3)]))
     landed = read_samples(spark, root)
-    assert landed.columns == list(COLUMNS)
+    assert landed.columns == list(SAMPLE_COLUMNS)
     assert committed(landed) == [1, 2, 3]
     assert {str(row.date) for row in landed.select("date").collect()} == {"2013-11-09", "2013-11-10"}
     assert committed(read_samples(spark, root, since=NOON + timedelta(hours=13))) == [2, 3]
@@ -187,7 +181,7 @@ def test_flipped_byte_is_found_when_the_file_is_read(spark: SparkSession, root: 
         data[position] ^= 0xFF
     victim.write_bytes(bytes(data))
     rows = read_samples(spark, root)
-    with pytest.raises(PipelineError) as caught, one_line("counting"):
+    with pytest.raises(PipelineError) as caught, as_pipeline_error("counting"):
         rows.collect()
     assert victim.name in str(caught.value)
     lost: list[Damage] = []
@@ -229,7 +223,7 @@ def test_file_without_a_required_column_is_named_or_skipped_and_counted(
     landed = read_samples(spark, root)
     with (
         pytest.raises(PipelineError, match=f"there is no 'group' in a row of .*{victim.name}"),
-        one_line("x"),
+        as_pipeline_error("x"),
     ):
         landed.collect()
     lost: list[Damage] = []

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from kafka_assignors.forecast import UNKNOWN, LoadSettings, Sample, SampleCounts
 from kafka_assignors.forecast.bucket import codec
 from kafka_assignors.forecast.bucket.bucket import Bucket, Key
+from kafka_assignors.forecast.bucket.partition import read_counters, read_model
 from kafka_assignors.forecast.bucket.rows import MISSING, QUALITIES, LoadRows
 from kafka_assignors.forecast.bucket.steps import Samples
 from kafka_assignors.forecast.bucket.table import last_samples
 from kafka_assignors.forecast.codec import encode
+from kafka_assignors.forecast.mixture import Mixture
 from kafka_assignors.forecast.model import Model
 from kafka_assignors.forecast.season import Season
 from kafka_assignors.forecast.settings import SECOND
@@ -87,10 +89,10 @@ def listed(rows: LoadRows, keys: list[Key]) -> list[tuple[Any, ...]]:
 def state_in(bucket: Bucket, row: int) -> list[Any]:
     """Return the state of a partition in a bucket."""
     table, waiting = bucket.table, bucket.waiting.where(bucket.waiting.row == row)
-    counters = bucket.odd[row] if row in bucket.odd else table.restore(row)
+    counters = bucket.odd[row] if row in bucket.odd else read_counters(table, row)
     samples = [Sample(*values) for values in zip(*(column.tolist() for column in waiting[1:]), strict=True)]
     last = Sample(*(int(column[0]) for column in last_samples(table, np.array([row]))))
-    return [int(table.newest[row]), last, samples, comparable(counters), learnt(table.model(row))]
+    return [int(table.newest[row]), last, samples, comparable(counters), learnt(read_model(table, row))]
 
 
 def state_of(partition: Partition) -> list[Any]:
@@ -110,11 +112,14 @@ def comparable(steps: Steps) -> list[int]:
 
 def learnt(model: Model) -> list[Any]:
     """Return what a model has learnt, without its caches."""
-    others = {"settings", "season", "weights", "forecasts", "forecasts_at", "ahead", "ahead_of", "pending"}
-    of_season = set(Season.__slots__) - {"changes", "slots", "zone"}
+    others = {"settings", "season", "mixture", "forecasts", "forecasts_at", "ahead", "ahead_of", "pending"}
+    parts = (
+        (model, set(Model.__slots__) - others),
+        (model.mixture, set(Mixture.__slots__) - {"_weights"}),
+        (model.season, set(Season.__slots__) - {"changes", "slots", "zone"}),
+    )
     return [
-        *((name, getattr(model, name)) for name in sorted(set(Model.__slots__) - others)),
-        *((name, getattr(model.season, name)) for name in sorted(of_season)),
+        *((name, getattr(part, name)) for part, names in parts for name in sorted(names)),
         str(model.pending),  # NaN is not equal to itself
     ]
 

@@ -14,8 +14,8 @@ from kafka_assignors.simulation import History, Scenario, Strategy, simulate
 from kafka_assignors.simulation.churn import client_id, first_members
 from kafka_assignors.simulation.history import Counts
 from kafka_assignors.simulation.sizing import Target, size
-from kafka_assignors.simulation.sizing.least import Search
 from kafka_assignors.simulation.sizing.target import limits
+from kafka_assignors.simulation.sizing.trials import SizeTrials
 from tests.support.searching import times
 from tests.support.simulation.histories import BY_LOAD, BY_RANGE, COOPERATIVE, EVERY, LAG_AWARE, STICKY
 
@@ -111,18 +111,18 @@ def test_hot_partition_takes_a_whole_member_and_the_others_get_what_they_need(
 def test_size_of_a_running_group_is_the_least_of_all_sizes(
     load: History, strategy: Strategy, target: Target, data: st.DataObject
 ) -> None:
-    """The members have owners and capacities.  The plans are those of ``Search.owners``, not checked here."""
+    """The members have owners and capacities.  Their plans, ``SizeTrials.owners``, are not checked here."""
     capacities = sorted(data.draw(st.lists(st.sampled_from([1.0, 2.0, 4.0]), min_size=1, max_size=4)))
     owner = st.integers(0, len(capacities) - 1)
     owners = np.array(data.draw(st.lists(owner, min_size=load.partitions, max_size=load.partitions)))
     long = lasting(load, target)
     allowed = limits(long, 80.0 * capacities[-1], target)
     assume(not allowed.hot.any() and not allowed.behind.any())
-    search = Search(strategy, target, len(capacities), owners, capacities)
+    trials = SizeTrials(strategy, len(capacities), owners, capacities)
     carried = long.start_lags + (long.arrivals.sum(axis=0) if strategy.by_load else 0)
 
     def holds(members: int) -> bool:
-        rates = (capacities + [search.newcomer] * members)[:members]
+        rates = (capacities + [trials.newcomer] * members)[:members]
         names = first_members(members)
         everyone = first_members(max(members, len(capacities)))
         orders: list[Sequence[str]] = [everyone]
@@ -130,7 +130,7 @@ def test_size_of_a_running_group_is_the_least_of_all_sizes(
             ascending = sorted(everyone, key=client_id)
             orders = [ascending, ascending[::-1]]
         for order in orders:
-            plan = search.owners(members, carried, dict(load.topics), order)
+            plan = trials.owners(members, carried, dict(load.topics), order)
             scenario = Scenario(
                 "h",
                 strategy,
@@ -162,7 +162,7 @@ def test_group_with_an_old_plan_grows_to_a_size_that_holds(
     assume(not allowed.hot.any() and not allowed.behind.any())
     owner = st.integers(0, members - 1)
     owners = np.array(data.draw(st.lists(owner, min_size=load.partitions, max_size=load.partitions)))
-    search = Search(strategy, target, members, owners, [1.0] * members)
+    trials = SizeTrials(strategy, members, owners, [1.0] * members)
 
     def time_lag(size: int, owned: Counts, rate: float) -> float:
         names = first_members(size)
@@ -170,7 +170,7 @@ def test_group_with_an_old_plan_grows_to_a_size_that_holds(
         return simulate(load, Scenario("h", strategy, size, service_rate=rate, owners=owners)).time_lag_max
 
     def planned(size: int) -> Counts:
-        return search.owners(size, search.load(load), dict(load.topics), first_members(max(size, members)))
+        return trials.owners(size, trials.load(load), dict(load.topics), first_members(max(size, members)))
 
     sizing = size(load, strategy, target, members=members, owners=owners)
     is_late = time_lag(members, owners, 100.0) > 1.05 * (target.max_time_lag_s + 1e-3)

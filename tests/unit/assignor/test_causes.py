@@ -411,7 +411,7 @@ def test_failure_to_find_causes_does_not_fail_the_plan(
     def broken(*args: object, **more: object) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(causes_module, "compare", broken)
+    monkeypatch.setattr(causes_module, "causes_between", broken)
     assert group.round() == ["unknown"]
     assert "finding the causes failed" in caplog.text
     assert set(group.given) == {"a", "b"}

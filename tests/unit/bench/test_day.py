@@ -12,7 +12,7 @@ from bench.lag.day import STRATEGIES
 from bench.lag.live.day import Cost, Lapse, rate_of, row, traffic, waits_of
 from demo.data.events import Flight
 from demo.group.logs import Entry
-from kafka_assignors.simulation import History, Pauses, Scenario, parse, simulate
+from kafka_assignors.simulation import History, Pauses, Scenario, parse_churn, simulate
 
 PARTITIONS = 4
 STRATEGY = STRATEGIES["counts"]
@@ -61,7 +61,7 @@ def test_scaled_group_is_the_simulation_of_the_same_joins() -> None:
     history, pauses = load(40), Pauses(start_s=20.0)
     group = ScaledGroup(history, STRATEGY, pauses, lambda seen: 3 if seen.now_s >= 600 else 1)
     ours = group.play()
-    churn = parse("join@600,join@600.001")
+    churn = parse_churn("join@600,join@600.001")
     theirs = simulate(history, Scenario("h", STRATEGY, 1, churn=churn, pauses=pauses))
     assert (ours.moved, ours.rebalances) == (theirs.moved, theirs.rebalances)
     assert ours.time_lag_max == pytest.approx(theirs.time_lag_max, rel=0.01)

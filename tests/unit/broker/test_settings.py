@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kafka_assignors.broker.settings import SETTINGS, environment, listeners, new_cluster_id, render
+from kafka_assignors.broker.settings import SETTINGS, environment, java_properties, listeners, new_cluster_id
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from kafka_assignors.broker.settings import SETTINGS, environment, listeners, ne
     ],
 )
 def test_java_reads_properties_back(name: str, value: str, line: str) -> None:
-    assert render({name: value}) == line
+    assert java_properties({name: value}) == line
 
 
 def test_image_settings_are_variables() -> None:

@@ -18,7 +18,7 @@ from demo.figures.measure import measure
 from demo.settings import Settings
 from kafka_assignors import cli
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, MissingExtraError
-from kafka_assignors.simulation.churn import parse
+from kafka_assignors.simulation.churn import parse_churn
 from tests.unit.demo.story import eager_join
 
 
@@ -143,7 +143,9 @@ def test_package_of_a_part_that_does_not_run_need_not_be_installed(
     [
         (
             "--strategy sticky --consumers 2 --churn join@1 --duration 3 --work-ms 1",
-            Settings(strategies=("sticky",), consumers=2, churn=parse("join@1"), duration=3.0, work_ms=1.0),
+            Settings(
+                strategies=("sticky",), consumers=2, churn=parse_churn("join@1"), duration=3.0, work_ms=1.0
+            ),
         ),
         ("--scene backlog --backlog 7", Settings(scenes=("backlog",), backlog=7)),
         ("--scene failover --scene replay", Settings(scenes=("replay", "failover"))),

@@ -6,7 +6,7 @@ import pytest
 
 from demo.settings import Settings
 from kafka_assignors.errors import OptionError
-from kafka_assignors.simulation.churn import parse
+from kafka_assignors.simulation.churn import parse_churn
 from kafka_assignors.strategies import STRATEGIES
 
 
@@ -39,7 +39,7 @@ def test_default_replay_lasts_until_the_killed_member_is_replaced() -> None:
         ({"strategies": ()}, "none given"),
         ({"strategies": ("range", "range")}, "given twice"),
         ({"duration": 10}, "kill@11 is not within the replay of 10 s"),
-        ({"consumers": 1, "churn": parse("kill@1")}, "without a member"),
+        ({"consumers": 1, "churn": parse_churn("kill@1")}, "without a member"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any], message: str) -> None:

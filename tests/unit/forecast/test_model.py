@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.forecast.mixture import Mixture
 from kafka_assignors.forecast.model import Model, Outlook
 from kafka_assignors.forecast.season import WHOLE, Season, slots_of
 from kafka_assignors.forecast.settings import QUARTER, SECOND
@@ -206,24 +207,24 @@ def test_timetable_is_scaled_after_a_change_of_level(hour: int) -> None:
 
 def test_errors_are_averaged_over_recent_and_over_lasting_scores() -> None:
     """All forecasts but the naive one are unknown on the first day; they are those of quick smoothing."""
-    model, _ = taught(lambda _: 2.0, 3 * HOURS)
-    model.recent_misses[0], model.lasting_misses[0], model.miss_counts[0] = 10.0, 20.0, 300
-    model._add_miss(0, 30.0, known=True)
-    assert model.recent_misses[0] == pytest.approx(10 + 20 / 64)
-    assert model.miss_counts[0] == 256
-    assert model.lasting_misses[0] == pytest.approx(20 + 10 / 256)
-    assert model.miss_counts[4:] == [24, 16, 16, 16, 16]
-    model._add_miss(5, 30.0, known=False)
-    assert model.miss_counts[5] == 16
-    model._add_miss(5, 30.0, known=True)
-    assert model.miss_counts[5] == 17
+    mixture = taught(lambda _: 2.0, 3 * HOURS)[0].mixture
+    mixture.recent_misses[0], mixture.lasting_misses[0], mixture.miss_counts[0] = 10.0, 20.0, 300
+    mixture._add_miss(0, 30.0, known=True)
+    assert mixture.recent_misses[0] == pytest.approx(10 + 20 / 64)
+    assert mixture.miss_counts[0] == 256
+    assert mixture.lasting_misses[0] == pytest.approx(20 + 10 / 256)
+    assert mixture.miss_counts[4:] == [24, 16, 16, 16, 16]
+    mixture._add_miss(5, 30.0, known=False)
+    assert mixture.miss_counts[5] == 16
+    mixture._add_miss(5, 30.0, known=True)
+    assert mixture.miss_counts[5] == 17
 
 
 def test_half_of_both_errors_gives_1024_times_the_weight() -> None:
-    model, _ = taught(lambda _: 2.0, 3 * HOURS)
-    model.recent_misses, model.lasting_misses = [2.0] * 9, [6.0] * 9
-    model.recent_misses[3], model.lasting_misses[3], model.weights = 1.0, 3.0, None
-    weights = model._weights()
+    mixture = Mixture()
+    mixture.recent_misses, mixture.lasting_misses, mixture.miss_counts = [2.0] * 9, [6.0] * 9, [9] * 9
+    mixture.recent_misses[3], mixture.lasting_misses[3] = 1.0, 3.0
+    weights = mixture.weights()
     assert weights[3] == pytest.approx(1024 * weights[0])
     assert sum(weights) == pytest.approx(1)
 

@@ -16,7 +16,7 @@ from kafka_assignors.lag.fetch.gathering import Gathering
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.fetch.requests import BEGIN
-from kafka_assignors.lag.reading import OldestUnread, Position, Reading
+from kafka_assignors.lag.reading import OldestUnread, Reading, ReadPosition
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
 
@@ -73,7 +73,9 @@ class Cluster:
         self.link = getattr(self, "link", None) or _Link(self)
         return self.link
 
-    def oldest_unread(self, *positions: Position, timeout_ms: float = 2000, **config: Any) -> OldestUnread:
+    def oldest_unread(
+        self, *positions: ReadPosition, timeout_ms: float = 2000, **config: Any
+    ) -> OldestUnread:
         """One fetch of timestamps, to its end."""
         fetch = OldestUnreadFetch(
             cast(Link, self.make_link()),

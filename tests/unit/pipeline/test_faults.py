@@ -8,7 +8,7 @@ import pytest
 
 from kafka_assignors.errors import OptionError, PipelineError
 from kafka_assignors.pipeline import faults
-from kafka_assignors.pipeline.faults import one_line, pipeline_error
+from kafka_assignors.pipeline.faults import as_pipeline_error, pipeline_error
 
 STREAM = """[STREAM_FAILED] Query [id = 6] terminated with exception: {what} SQLSTATE: XXKST
 === Streaming Query ===
@@ -185,10 +185,13 @@ def test_cause_of_an_error_decides() -> None:
 
 def test_own_errors_pass_unchanged_and_others_keep_their_cause() -> None:
     ours = OptionError("every", "0 is too little")
-    with pytest.raises(OptionError) as caught, one_line("recording"):
+    with pytest.raises(OptionError) as caught, as_pipeline_error("recording"):
         raise ours
     assert caught.value is ours
     assert pipeline_error(ours, "recording") is ours
-    with pytest.raises(PipelineError, match="recording: ValueError: odd") as other, one_line("recording"):
+    with (
+        pytest.raises(PipelineError, match="recording: ValueError: odd") as other,
+        as_pipeline_error("recording"),
+    ):
         raise ValueError("odd")
     assert isinstance(other.value.__cause__, ValueError)

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from kafka_assignors.errors import OptionError, PipelineError
-from kafka_assignors.pipeline.maintenance import Maintenance, maintain
+from kafka_assignors.pipeline.maintenance.job import Maintenance, maintain
 
 
 class Due:

@@ -11,7 +11,7 @@ from kafka_assignors.plan.cause import (
     GroupSnapshot,
     RebalanceCause,
     SeenMember,
-    compare,
+    causes_between,
 )
 
 A = SeenMember(frozenset({"t"}), client_id="a", generation=4)
@@ -20,7 +20,7 @@ GROUP = GroupSnapshot({"a-1": A, "b-1": B}, {"t": 4})
 
 
 def causes(after: GroupSnapshot, before: GroupSnapshot = GROUP, **how: Cause) -> list[str]:
-    return [str(cause) for cause in compare(before, after, **how)]
+    return [str(cause) for cause in causes_between(before, after, **how)]
 
 
 def with_members(**members: SeenMember) -> GroupSnapshot:
@@ -143,11 +143,11 @@ def test_names_and_details_are_apart() -> None:
     topics = frozenset({"t", "u"})
     before = GroupSnapshot({"b": A, "a": A}, {"t": 4, "u": 2})
     after = GroupSnapshot({"b": replace(A, topics=topics), "a": replace(A, topics=topics)}, {"t": 6, "u": 2})
-    assert compare(before, after) == [
+    assert causes_between(before, after) == [
         RebalanceCause(Cause.SUBSCRIPTION, ("a", "b"), ("+u", "+u")),
         RebalanceCause(Cause.TOPIC_GREW, ("t",), ("4 to 6",)),
     ]
-    assert compare(before, replace(before, members={"b": A})) == [RebalanceCause(Cause.GONE, ("a",))]
+    assert causes_between(before, replace(before, members={"b": A})) == [RebalanceCause(Cause.GONE, ("a",))]
 
 
 def test_text_is_bounded_and_printable() -> None:
@@ -156,6 +156,6 @@ def test_text_is_bounded_and_printable() -> None:
     assert cause.label == "joined"
     grew = RebalanceCause(Cause.TOPIC_GREW, tuple("abcd"), ("1 to 2",) * 4)
     assert str(grew) == "topic-grew (a: 1 to 2, b: 1 to 2, c: 1 to 2 and 1 more)"
-    assert compare(GROUP, replace(GROUP, members={**GROUP.members, "x\n": A}))[0].names == ("x\n",)
+    assert causes_between(GROUP, replace(GROUP, members={**GROUP.members, "x\n": A}))[0].names == ("x\n",)
     assert causes(replace(GROUP, members={**GROUP.members, "x\n": A})) == ["rejoined ('x\\n')"]
     assert str(RebalanceCause(Cause.UNKNOWN)) == "unknown"

@@ -7,13 +7,13 @@ from kafka_assignors.simulation.churn import (
     ChurnStep,
     client_id,
     first_members,
-    parse,
+    parse_churn,
     rehearse,
 )
 
 
 def test_steps_are_sorted_by_time() -> None:
-    assert parse(" kill@40, join@12.5 ,leave@26") == (
+    assert parse_churn(" kill@40, join@12.5 ,leave@26") == (
         ChurnStep("join", 12.5),
         ChurnStep("leave", 26),
         ChurnStep("kill", 40),
@@ -24,11 +24,11 @@ def test_steps_are_sorted_by_time() -> None:
     "script", ["join@1000001,leave@1000004", "join@0.25,kill@1209599.999", "join@100,leave@123456.789"]
 )
 def test_script_has_the_exact_times(script: str) -> None:
-    assert ",".join(map(str, parse(script))) == script
+    assert ",".join(map(str, parse_churn(script))) == script
 
 
 def test_empty_churn_has_no_steps() -> None:
-    assert parse("") == ()
+    assert parse_churn("") == ()
 
 
 @pytest.mark.parametrize(
@@ -45,19 +45,19 @@ def test_empty_churn_has_no_steps() -> None:
 )
 def test_invalid_churn_is_refused(script: str, message: str) -> None:
     with pytest.raises(OptionError, match="churn") as caught:
-        parse(script)
+        parse_churn(script)
     assert message in str(caught.value)
 
 
 def test_join_adds_a_new_name_and_leave_and_kill_take_the_oldest_member() -> None:
-    acts = rehearse(parse("join@1,leave@2,kill@3,join@4"), 4)
+    acts = rehearse(parse_churn("join@1,leave@2,kill@3,join@4"), 4)
     assert [str(act) for act in acts] == ["join m5", "leave m1", "kill m2", "join m6"]
 
 
 def test_churn_that_leaves_no_member_is_refused() -> None:
     assert first_members(2) == ("m1", "m2")
     with pytest.raises(OptionError, match="kill@2 would leave the group without a member"):
-        rehearse(parse("leave@1,kill@2"), 2)
+        rehearse(parse_churn("leave@1,kill@2"), 2)
 
 
 def test_client_ids_do_not_sort_by_age() -> None:

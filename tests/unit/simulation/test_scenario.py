@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.simulation import Pauses, Scenario, parse
+from kafka_assignors.simulation import Pauses, Scenario, parse_churn
 from kafka_assignors.simulation.churn import ChurnStep
 from tests.support.simulation.histories import BY_RANGE, COOPERATIVE
 
@@ -19,7 +19,7 @@ from tests.support.simulation.histories import BY_RANGE, COOPERATIVE
         ({"replan_s": float("nan")}, "replan_s"),
         ({"drain_limit_s": -1.0}, "drain_limit_s"),
         ({"owners": ("m1", "m3")}, "owners.*m3 is not a member"),
-        ({"churn": parse("kill@1,leave@2")}, "churn.*leave@2 would leave the group without a member"),
+        ({"churn": parse_churn("kill@1,leave@2")}, "churn.*leave@2 would leave the group without a member"),
     ],
 )
 def test_error_names_the_invalid_field(change: dict[str, Any], message: str) -> None:
@@ -39,5 +39,5 @@ def test_members_are_assigned_to_steps_in_the_order_of_time() -> None:
 
 
 def test_scenario_can_be_pickled() -> None:
-    scenario = Scenario("h", COOPERATIVE, 3, capacities={"m1": 5.0}, churn=parse("join@1"))
+    scenario = Scenario("h", COOPERATIVE, 3, capacities={"m1": 5.0}, churn=parse_churn("join@1"))
     assert pickle.loads(pickle.dumps(scenario)) == scenario  # noqa: S301  # our own bytes

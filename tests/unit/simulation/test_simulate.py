@@ -12,7 +12,7 @@ import pytest
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.plan.load.skew import RebalanceOnSkew
-from kafka_assignors.simulation import History, Outcome, Pauses, Scenario, Strategy, parse, simulate
+from kafka_assignors.simulation import History, Outcome, Pauses, Scenario, Strategy, parse_churn, simulate
 from kafka_assignors.simulation.churn import ChurnStep
 from kafka_assignors.simulation.consumption import Consumption
 from kafka_assignors.simulation.group import GroupModel
@@ -398,7 +398,7 @@ def test_lag_of_an_expired_member_is_unowned_until_the_round_ends() -> None:
 
 def test_churn_beyond_the_history_unknown_rate_and_wrong_owners_are_refused() -> None:
     with pytest.raises(OptionError, match=r"churn.*join m2 is not within the history of 10 s"):
-        simulate(history(*[[1]] * 10), Scenario("h", BY_RANGE, 1, churn=parse("join@10")))
+        simulate(history(*[[1]] * 10), Scenario("h", BY_RANGE, 1, churn=parse_churn("join@10")))
     with pytest.raises(OptionError, match=r"service_rate.*give the records/s"):
         simulate(history([1], rate=None), Scenario("h", BY_RANGE, 1))
     with pytest.raises(OptionError, match=r"owners.*expected 1, got 2"):
@@ -434,7 +434,7 @@ def test_continuous_members_read_on_while_the_group_waits_for_a_killed_one() -> 
 
 def test_skew_is_not_checked_in_an_empty_group() -> None:
     """The only member leaves at 20 s; the other one joins at 39 s."""
-    churn, pauses = parse("join@9,leave@20"), replace(SETTLED, start_s=30.0)
+    churn, pauses = parse_churn("join@9,leave@20"), replace(SETTLED, start_s=30.0)
     scenario = Scenario("h", COOPERATIVE_BY_LAG, 1, churn=churn, pauses=pauses, skew=RebalanceOnSkew())
     done = simulate(history(*[[1, 1]] * 60), scenario)
     assert (done.rebalances, done.moved, done.left) == (1, 2, 0)
@@ -444,7 +444,7 @@ def test_skew_is_not_checked_in_an_empty_group() -> None:
 def test_group_is_empty_until_a_member_that_starts_has_joined(strategy: Strategy) -> None:
     """The only member leaves at 10 s; the other one starts at 9 s and joins at 12 s."""
     pauses = replace(SETTLED, start_s=3.0)
-    churn = parse("join@9,leave@10")
+    churn = parse_churn("join@9,leave@10")
     done = simulate(history(*[[1, 1]] * 60), Scenario("h", strategy, 1, churn=churn, pauses=pauses))
     assert (done.rebalances, done.moved, done.left) == (1, 2, 0)
     assert min(move.at for move in done.moves) > 12
@@ -453,7 +453,7 @@ def test_group_is_empty_until_a_member_that_starts_has_joined(strategy: Strategy
 @pytest.mark.parametrize("kind", ["leave", "kill"])
 def test_member_that_stops_while_it_starts_never_joins(kind: str) -> None:
     """The second member starts at 1 s and would join at 11 s; it and the first one stop before."""
-    churn = parse(f"join@1,join@2,leave@3,{kind}@4")
+    churn = parse_churn(f"join@1,join@2,leave@3,{kind}@4")
     scenario = Scenario("h", COOPERATIVE, 1, churn=churn, pauses=replace(SETTLED, start_s=10.0))
     done = simulate(history(*[[1, 1]] * 60), scenario)
     assert (done.rebalances, done.moved, done.left) == (1, 2, 0)

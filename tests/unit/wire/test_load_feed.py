@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import load_feed
-from kafka_assignors.wire.load_feed import Forecast, Key
+from kafka_assignors.wire.load_feed import Forecast, ForecastKey
 
 KEY = b'["billing","orders",7]'
 VALUE = (
@@ -60,7 +60,7 @@ def with_field(name: str, value: object) -> bytes:
 def test_bytes_of_version_1() -> None:
     partition = TopicPartition("orders", 7)
     assert (load_feed.encode_key("billing", partition), load_feed.encode(FORECAST)) == (KEY, VALUE)
-    assert load_feed.decode_key(KEY) == Key("billing", partition)
+    assert load_feed.decode_key(KEY) == ForecastKey("billing", partition)
     assert load_feed.decode(VALUE) == FORECAST
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_assignors.broker.jars.lock import Jar, digest, kafka_version, locked, parse
+from kafka_assignors.broker.jars.lock import Jar, digest, kafka_version, locked, parse_lock
 from kafka_assignors.errors import BrokerError
 
 ROW = "broker org.example:thing_2.13:1.0-rc1 " + "ab" * 32
@@ -10,7 +10,7 @@ ROW = "broker org.example:thing_2.13:1.0-rc1 " + "ab" * 32
 
 def test_rows_become_jars_by_configuration_sorted_by_name() -> None:
     text = f"# why\n\n{ROW}\nbroker com.example:other:2 {'00' * 32}\nspark org.example:thing:3 {'11' * 32}\n"
-    assert parse(text) == {
+    assert parse_lock(text) == {
         "broker": (
             Jar("com.example", "other", "2", "00" * 32),
             Jar("org.example", "thing_2.13", "1.0-rc1", "ab" * 32),
@@ -20,7 +20,7 @@ def test_rows_become_jars_by_configuration_sorted_by_name() -> None:
 
 
 def test_file_has_mavens_name() -> None:
-    assert parse(ROW)["broker"][0].filename == "thing_2.13-1.0-rc1.jar"
+    assert parse_lock(ROW)["broker"][0].filename == "thing_2.13-1.0-rc1.jar"
 
 
 @pytest.mark.parametrize(
@@ -36,16 +36,16 @@ def test_file_has_mavens_name() -> None:
 )
 def test_malformed_row_is_refused_with_its_number(row: str) -> None:
     with pytest.raises(BrokerError, match=r"^jars\.lock line 2: not 'configuration"):
-        parse(f"# first\n{row}")
+        parse_lock(f"# first\n{row}")
 
 
 def test_two_rows_for_one_file_are_refused() -> None:
     with pytest.raises(BrokerError, match=r"line 2: thing_2\.13-1\.0-rc1\.jar appears twice"):
-        parse(f"{ROW}\n{ROW.replace('org.', 'com.')}")
+        parse_lock(f"{ROW}\n{ROW.replace('org.', 'com.')}")
 
 
 def test_the_digest_changes_with_any_sum_or_name() -> None:
-    jar = parse(ROW)["broker"][0]
+    jar = parse_lock(ROW)["broker"][0]
     other = Jar(jar.group, jar.artifact, jar.version, "cd" * 32)
     assert len({digest(()), digest((jar,)), digest((other,)), digest((jar, other))}) == 4
 

@@ -9,7 +9,7 @@ from kafka_assignors.cli.group_lag import PartitionLag
 from kafka_assignors.lag import Offsets, Reading
 from kafka_assignors.lag.fetch.group import GroupMember
 from kafka_assignors.lag.fetch.group_offsets import of_group
-from kafka_assignors.lag.reading import OldestUnread, Position
+from kafka_assignors.lag.reading import OldestUnread, ReadPosition
 from kafka_assignors.plan import TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -37,7 +37,7 @@ def lag_of(committed: int | None, log: Offsets | None, oldest: OldestUnread) -> 
 def test_lag_and_its_age(
     committed: int | None, offsets: Offsets | None, records: int | None, unread: int | None
 ) -> None:
-    oldest = OldestUnread({} if unread is None else {Position(T0, unread): 1_000}, {})
+    oldest = OldestUnread({} if unread is None else {ReadPosition(T0, unread): 1_000}, {})
     seconds = None if records is None else 9.0 if unread is not None else 0.0
     assert lag_of(committed, offsets, oldest) == PartitionLag(T0, MEMBER, committed, records, seconds)
     unknown = lag_of(committed, offsets, OldestUnread({}, {})).seconds

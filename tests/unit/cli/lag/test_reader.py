@@ -24,7 +24,7 @@ from kafka_assignors.cli.lag.reader import LagReader, lag_in_time, matching
 from kafka_assignors.errors import BrokerError, GroupError, LagDeniedError
 from kafka_assignors.lag import Offsets
 from kafka_assignors.lag.fetch.group_offsets import read_groups
-from kafka_assignors.lag.reading import OldestUnread, Position, Reading
+from kafka_assignors.lag.reading import OldestUnread, Reading, ReadPosition
 from kafka_assignors.lag.retention import Retention
 from kafka_assignors.plan import TopicPartition
 from tests.unit.cli.lag.lagging_group import ORDERS
@@ -198,9 +198,9 @@ def test_ages_and_shares_of_partitions() -> None:
     """A marker counts as a record, but not in time; an unknown age is missing."""
     tps = ORDERS[:4]
     offsets = dict.fromkeys(tps, Offsets(0, 100, 50)) | {tps[3]: Offsets(0, 100, 100)}
-    starts = {tp: Position(tp, 50) for tp in tps[:3]}
+    starts = {tp: ReadPosition(tp, 50) for tp in tps[:3]}
     unread = OldestUnread(
-        {Position(tps[0], 50): 1_000, Position(tps[1], 50): None}, {Position(tps[2], 50): "why"}
+        {ReadPosition(tps[0], 50): 1_000, ReadPosition(tps[1], 50): None}, {ReadPosition(tps[2], 50): "why"}
     )
     retention = {tps[0]: Retention(10_000), tps[2]: Retention(10_000, 1_000, 18)}
     in_time = lag_in_time(offsets, starts, unread, retention, 10_000)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from kafka_assignors.cli.fields import load
+from kafka_assignors.cli.fields import parsed_json
 from kafka_assignors.cli.plan import command as cli_plan
 from kafka_assignors.cli.plan.options import option_names
-from kafka_assignors.cli.plan.problem import parse
+from kafka_assignors.cli.plan.problem import parse_problem
 from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.lag.connection import connection_settings, read_properties
 from kafka_assignors.plan import Reason
@@ -63,9 +63,9 @@ def test_readme_example_can_be_pasted() -> None:
 
 def test_every_field_is_on_the_page() -> None:
     with pytest.raises(ProblemError) as top:
-        parse({"?": 0})
+        parse_problem({"?": 0})
     with pytest.raises(ProblemError) as members:
-        parse({"members": [{"?": 0}]})
+        parse_problem({"members": [{"?": 0}]})
     table = PAGE[PAGE.index("## A group in a file") : PAGE.index("## Lag")]
     for name in [n for n in known(top) if n != "members"] + [f"members[].{n}" for n in known(members)]:
         assert re.search(rf"^\|[^|]*`{re.escape(name)}`[^|]*\|", table, re.MULTILINE), name
@@ -74,7 +74,7 @@ def test_every_field_is_on_the_page() -> None:
 def test_every_problem_on_the_page_is_named_and_valid() -> None:
     problems = blocks("json")
     assert len(problems) == len(re.findall(r"^`\w+\.json`: ", PAGE, re.MULTILINE)) == 2
-    assert all(parse(load(problem.encode())).group.members for problem in problems)
+    assert all(parse_problem(parsed_json(problem.encode())).group.members for problem in problems)
 
 
 def test_every_field_of_the_answer_is_on_the_page() -> None:

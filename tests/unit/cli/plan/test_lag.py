@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from kafka_assignors.cli.plan.problem import parse
+from kafka_assignors.cli.plan.problem import parse_problem
 from kafka_assignors.cli.plan.strategy_plan import lower_bound, solve
 from kafka_assignors.plan import Group, lag_lower_bound, load_lower_bound
 from kafka_assignors.strategies import STRATEGIES
@@ -97,7 +97,7 @@ def test_lower_bound_has_the_unit_of_loads() -> None:
         ({"lags": {"a": [None, 1]}}, "records", lag_lower_bound),
         ({"lags": {"a": [7, 5]}}, "records", lag_lower_bound),
     ):
-        group: Group = parse(problem | lags).group
+        group: Group = parse_problem(problem | lags).group
         metrics = planned("--strategy", "sticky", problem=problem | lags)["metrics"]
         assert (metrics["load_unit"], metrics["load_lower_bound"]) == (unit, bound(group)), lags
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_assignors.cli.fields import load
-from kafka_assignors.cli.plan.problem import MOST_PROBLEM_PARTITIONS, Problem, parse
+from kafka_assignors.cli.fields import parsed_json
+from kafka_assignors.cli.plan.problem import MOST_PROBLEM_PARTITIONS, Problem, parse_problem
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member, TopicPartition
 
@@ -40,13 +40,13 @@ EVERYTHING = {
 def wrong(value: Any) -> str:
     """The error of an invalid problem."""
     with pytest.raises(ProblemError) as error:
-        parse(value)
+        parse_problem(value)
     assert "\n" not in str(error.value)
     return str(error.value)
 
 
 def test_every_field_is_read() -> None:
-    assert parse(EVERYTHING) == Problem(
+    assert parse_problem(EVERYTHING) == Problem(
         group=Group(
             (
                 Member(
@@ -71,22 +71,24 @@ def test_every_field_is_read() -> None:
 
 
 def test_empty_object_is_an_empty_group() -> None:
-    assert parse({}) == Problem(Group((), {}))
+    assert parse_problem({}) == Problem(Group((), {}))
 
 
 def test_missing_member_fields_have_defaults() -> None:
     """It subscribes to all there is, owns nothing, and has no history."""
-    (member,) = parse({"topics": {"a": 1, "b": 2}, "members": [{"id": "c1"}]}).group.members
+    (member,) = parse_problem({"topics": {"a": 1, "b": 2}, "members": [{"id": "c1"}]}).group.members
     assert member == Member("c1", frozenset({"a", "b"}), {}, NO_GENERATION, None, None)
 
 
 @pytest.mark.parametrize("name", ["instance_id", "rack", "generation", "priority", "capacity"])
 def test_null_equals_a_missing_field(name: str) -> None:
-    assert parse({"members": [{"id": "c1", name: None}]}) == parse({"members": [{"id": "c1"}]})
+    assert parse_problem({"members": [{"id": "c1", name: None}]}) == parse_problem(
+        {"members": [{"id": "c1"}]}
+    )
 
 
 def test_empty_topics_do_not_mean_all_topics() -> None:
-    (member,) = parse({"topics": {"a": 1}, "members": [{"id": "c1", "topics": []}]}).group.members
+    (member,) = parse_problem({"topics": {"a": 1}, "members": [{"id": "c1", "topics": []}]}).group.members
     assert member.topics == frozenset()
 
 
@@ -222,18 +224,20 @@ def test_errors_name_the_path_of_the_field(problem: object, message: str) -> Non
 )
 def test_invalid_text_is_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(ProblemError) as error:
-        parse(load(text.encode()))
+        parse_problem(parsed_json(text.encode()))
     assert str(error.value) == message
 
 
 def test_invalid_utf8_names_the_byte() -> None:
     with pytest.raises(ProblemError, match="byte 2: not utf-8"):
-        parse(load(b'{"\xff": 1}'))
+        parse_problem(parsed_json(b'{"\xff": 1}'))
 
 
 def test_file_with_a_byte_order_mark_is_read() -> None:
     """UTF-8 with the mark some editors put in front."""
-    assert parse(load(b"\xef\xbb\xbf" + json.dumps(EVERYTHING).encode())) == parse(EVERYTHING)
+    assert parse_problem(parsed_json(b"\xef\xbb\xbf" + json.dumps(EVERYTHING).encode())) == parse_problem(
+        EVERYTHING
+    )
 
 
 json_values = st.recursive(
@@ -267,6 +271,6 @@ def test_any_value_in_any_field_is_read_or_refused(data: st.DataObject) -> None:
     )
     place[key] = data.draw(json_values)
     try:
-        parse(problem)
+        parse_problem(problem)
     except ProblemError as error:
         assert "\n" not in str(error)  # noqa: PT017  # that nothing is raised is fine, too

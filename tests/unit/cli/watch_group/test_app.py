@@ -16,7 +16,7 @@ from rich.text import Text
 from kafka_assignors.cli.watch_group import command as cli_watch
 from kafka_assignors.cli.watch_group import rebalance_log
 from kafka_assignors.cli.watch_group.app import WatchApp
-from kafka_assignors.cli.watch_group.history import Rebalance
+from kafka_assignors.cli.watch_group.history import SeenRebalance
 from kafka_assignors.cli.watch_group.rebalance_log import RebalanceLog
 from kafka_assignors.cli.watch_group.source import GroupLag, GroupSource, Observation
 from kafka_assignors.cli.watch_group.text import rebalance_lines
@@ -267,7 +267,7 @@ def test_last_lag_stays_when_it_cannot_be_read(failure: Exception) -> None:
 def test_lines_of_a_rebalance_are_made_once_for_a_width(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[float, int]] = []
 
-    def lines(rebalance: Rebalance, width: int, now_s: float) -> Iterator[Text]:
+    def lines(rebalance: SeenRebalance, width: int, now_s: float) -> Iterator[Text]:
         made.append((rebalance.time_s - START, width))
         return rebalance_lines(rebalance, width, now_s)
 

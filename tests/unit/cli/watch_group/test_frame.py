@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from kafka_assignors.cli.watch_group.frame import Frame, Sort
-from kafka_assignors.cli.watch_group.history import History
+from kafka_assignors.cli.watch_group.history import RebalanceHistory
 from kafka_assignors.cli.watch_group.source import GroupLag, Observation
 from kafka_assignors.cli.watch_group.text import middle, rebalance_lines, spans
 from kafka_assignors.lag.fetch.group import GroupState
@@ -18,7 +18,7 @@ from tests.unit.cli.watch_group.watched import START, THREE, TWO, UUID, look, me
 
 
 def frame(*looks: Observation, **fields: Any) -> Frame:
-    history = History()
+    history = RebalanceHistory()
     for current in looks:
         history.add(current.snapshot)
     rebalances = tuple(history.rebalances)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_assignors.cli.watch_group.history import (
-    History,
-    Move,
     MoveReason,
-    Rebalance,
+    RebalanceHistory,
+    SeenMove,
+    SeenRebalance,
     Snapshot,
     generation,
     owner_names,
@@ -33,23 +33,23 @@ from tests.unit.cli.watch_group.watched import (
 )
 
 
-def rebalances(*snapshots: Snapshot) -> list[Rebalance]:
-    history = History()
+def rebalances(*snapshots: Snapshot) -> list[SeenRebalance]:
+    history = RebalanceHistory()
     for view in snapshots:
         history.add(view)
     return list(history.rebalances)
 
 
-def only(*snapshots: Snapshot) -> Rebalance:
+def only(*snapshots: Snapshot) -> SeenRebalance:
     (rebalance,) = rebalances(*snapshots)
     return rebalance
 
 
-def causes(rebalance: Rebalance) -> list[str]:
+def causes(rebalance: SeenRebalance) -> list[str]:
     return [str(cause) for cause in rebalance.causes]
 
 
-def reasons(rebalance: Rebalance) -> dict[str, MoveReason]:
+def reasons(rebalance: SeenRebalance) -> dict[str, MoveReason]:
     return {f"{move.tp.topic}-{move.tp.partition}": move.why for move in rebalance.moves}
 
 
@@ -72,7 +72,7 @@ def test_unchanged_group_has_no_rebalance(views: list[Snapshot]) -> None:
 
 
 def test_rebalance_under_way_is_reported_when_the_group_is_stable_again() -> None:
-    history = History()
+    history = RebalanceHistory()
     history.add(snapshot(0, *TWO))
     assert history.add(snapshot(1, *TWO, state="PreparingRebalance")) is None
     assert history.add(snapshot(2, *TWO, state="CompletingRebalance")) is None
@@ -111,8 +111,8 @@ def test_join_and_the_second_round_of_a_cooperative_group() -> None:
     assert reasons(first) == {"orders-1": MoveReason.REVOKED, "orders-3": MoveReason.REVOKED}
     assert causes(second) == ["second-round"]
     assert second.moves == (
-        Move(TopicPartition("orders", 1), W1, W3, MoveReason.HELD_BACK),
-        Move(TopicPartition("orders", 3), W2, W3, MoveReason.HELD_BACK),
+        SeenMove(TopicPartition("orders", 1), W1, W3, MoveReason.HELD_BACK),
+        SeenMove(TopicPartition("orders", 3), W2, W3, MoveReason.HELD_BACK),
     )
 
 
@@ -234,7 +234,7 @@ def groups(draw: st.DrawFn, at_s: int) -> Snapshot:
     )
 )
 def test_rebalances_applied_to_the_first_group_give_the_last(views: tuple[Snapshot, ...]) -> None:
-    history = History()
+    history = RebalanceHistory()
     owners: dict[TopicPartition, str] = {}
     is_first = True
     for view in views:

@@ -42,7 +42,7 @@ class FakeEnds:
 
 def test_lag_counts_from_the_commits_of_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "connect", lambda *_: SimpleNamespace())
-    monkeypatch.setattr(source, "attempt", lambda *_: None)
+    monkeypatch.setattr(source, "attempt_fetch", lambda *_: None)
     monkeypatch.setattr(source, "EndsFetch", FakeEnds)
     view = snapshot(3, *TWO)
     view = replace(view, group=replace(view.group, commits=dict.fromkeys(tps("orders-0"), 4)))

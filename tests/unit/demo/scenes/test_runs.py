@@ -25,7 +25,7 @@ from demo.scenes.stage import Place
 from demo.settings import Scene, Settings
 from demo.view.live import View
 from kafka_assignors.errors import BrokerError
-from kafka_assignors.simulation.churn import parse
+from kafka_assignors.simulation.churn import parse_churn
 from tests.unit.demo.scenes.fake_group import FakeCluster, FakeGroup, gone
 
 KEYS = (b"ORD", b"LAX", b"ATL", b"BOS", b"SFO", b"MIA", b"IAD", b"XNA", b"DEN", b"SEA", b"PDX", b"HNL")
@@ -37,7 +37,7 @@ SETTINGS = Settings(
     partitions=4,
     speed=200.0,
     duration=0.6,
-    churn=parse("join@0.1,leave@0.2,kill@0.3"),
+    churn=parse_churn("join@0.1,leave@0.2,kill@0.3"),
     backlog=60,
     work_ms=1.0,
     drain_timeout=0.3,

@@ -12,7 +12,7 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.forecast import UNKNOWN
 from kafka_assignors.forecast.bucket import codec
 from kafka_assignors.forecast.bucket.bucket import Bucket
-from kafka_assignors.forecast.bucket.steps import Samples, joined
+from kafka_assignors.forecast.bucket.steps import Samples, concatenated
 from kafka_assignors.forecast.bucket.table import Ints
 from kafka_assignors.forecast.season import QUARTERS
 from kafka_assignors.forecast.settings import SECOND
@@ -76,7 +76,7 @@ def test_commits_from_the_offsets_topic_cost_a_few_bytes_more() -> None:
         looks = samples(n, n + 1)
         unknown = np.full(PARTITIONS, UNKNOWN)
         commits = Samples(looks.row, looks.time + 3_000_000, unknown, unknown, looks.committed + 1)
-        bucket.take(joined([looks, commits]))
+        bucket.take(concatenated([looks, commits]))
         changed = codec.encode(bucket)
         written.append(sum(map(len, changed.values())) / PARTITIONS)
         parts |= changed

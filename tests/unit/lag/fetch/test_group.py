@@ -15,7 +15,7 @@ from kafka_assignors.lag.fetch.group import (
     ConsumerGroupDescribeResponse,
     GroupMember,
     describe_request,
-    members_of,
+    described_members,
     state_of,
 )
 from kafka_assignors.plan import TopicPartition
@@ -47,14 +47,14 @@ def described(*members: Any, **fields: Any) -> Any:
 
 
 def test_member_owns_its_assignment_not_its_claims() -> None:
-    assert members_of(described(a_member())) == (
+    assert described_members(described(a_member())) == (
         GroupMember("m", None, "c", "10.0.0.1", (T0, T1), subscription_readable=False),
     )
 
 
 def test_subscription_of_a_member() -> None:
     metadata = encode_subscription({"t"}, b"\x99", {}, 3, "zone-a").encode()
-    (member,) = members_of(described(a_member(member_metadata=metadata)))
+    (member,) = described_members(described(a_member(member_metadata=metadata)))
     assert (member.topics, member.rack, member.generation) == (frozenset("t"), "zone-a", 3)
     assert (member.subscription_user_data, member.subscription_readable) == (b"\x99", True)
 
@@ -63,24 +63,26 @@ def test_member_owns_the_partitions_that_a_large_group_keeps_in_the_user_data() 
     folded = ConsumerProtocolAssignment(
         version=0, assigned_partitions=[], user_data=budget.encode(MemberBudget(100, {"t": [0, 1]}))
     )
-    (member,) = members_of(described(a_member(member_assignment=bytes(folded.encode()))))
+    (member,) = described_members(described(a_member(member_assignment=bytes(folded.encode()))))
     assert (member.owned, member.readable) == ((T0, T1), True)
 
 
 def test_members_are_sorted_by_id() -> None:
-    members = members_of(described(a_member(member_id="b"), a_member(member_id="a", group_instance_id="i")))
+    members = described_members(
+        described(a_member(member_id="b"), a_member(member_id="a", group_instance_id="i"))
+    )
     assert [(member.member_id, member.instance_id) for member in members] == [("a", "i"), ("b", None)]
 
 
 @pytest.mark.parametrize("data", [b"\0", b"\xff" * 9, given(0, 1)[:-5], b"\0\0\x7f\xff\xff\xff"])
 def test_undecodable_assignment_affects_only_its_member(data: bytes) -> None:
-    broken, whole = members_of(described(a_member(member_id="a", member_assignment=data), a_member()))
+    broken, whole = described_members(described(a_member(member_id="a", member_assignment=data), a_member()))
     assert (broken.owned, broken.readable) == ((), False)
     assert (whole.owned, whole.readable) == ((T0, T1), True)
 
 
 def test_member_without_an_assignment_owns_nothing() -> None:
-    (member,) = members_of(described(a_member(member_assignment=b"")))
+    (member,) = described_members(described(a_member(member_assignment=b"")))
     assert (member.owned, member.readable) == ((), True)
 
 

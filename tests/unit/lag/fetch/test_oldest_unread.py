@@ -16,7 +16,7 @@ from kafka_assignors.lag.fetch import oldest_unread, requests
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.fetch.records import FirstRecord, first_record
-from kafka_assignors.lag.reading import Position
+from kafka_assignors.lag.reading import ReadPosition
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
 from tests.unit.lag.cluster import Cluster, Faults, errors, raises
@@ -157,7 +157,7 @@ def cluster(**batches: list[bytes]) -> Cluster:
 
 def test_one_request_has_all_partitions_of_a_leader() -> None:
     known = cluster(**{f"a{p}": [batch(p, p + 1)] for p in range(300)})
-    positions = [Position(TopicPartition("a", p), 1) for p in range(300)]
+    positions = [ReadPosition(TopicPartition("a", p), 1) for p in range(300)]
     oldest = known.oldest_unread(*positions)
     assert oldest.timestamps == {position: position.tp.partition + 1 for position in positions}
     assert oldest.missing == {}
@@ -167,7 +167,7 @@ def test_one_request_has_all_partitions_of_a_leader() -> None:
 def test_batch_that_exceeds_its_share_is_requested_with_more_bytes() -> None:
     small, full, huge = batch(1), batch(2, size=10_000), batch(3, size=500_000)
     known = cluster(a0=[small], a1=[full], a2=[huge], a3=[full], a4=[huge], a5=[small])
-    positions = [Position(TopicPartition("a", p), 0) for p in range(6)]
+    positions = [ReadPosition(TopicPartition("a", p), 0) for p in range(6)]
     oldest = known.oldest_unread(*positions)
     assert [oldest.timestamps[position] for position in positions] == [1, 2, 3, 2, 3, 1]
     assert [kind for kind, _ in known.sent].count("Fetch") == 1 + 1 + 2, "all, four, and each of the huge"
@@ -175,8 +175,8 @@ def test_batch_that_exceeds_its_share_is_requested_with_more_bytes() -> None:
 
 def test_positions_of_several_groups_share_a_partition() -> None:
     known = cluster(a0=[batch(100, 101, 102)])
-    oldest = known.oldest_unread(Position(A0, 0), Position(A0, 2), Position(A0, 1))
-    assert oldest.timestamps == {Position(A0, 0): 100, Position(A0, 2): 102, Position(A0, 1): 101}
+    oldest = known.oldest_unread(ReadPosition(A0, 0), ReadPosition(A0, 2), ReadPosition(A0, 1))
+    assert oldest.timestamps == {ReadPosition(A0, 0): 100, ReadPosition(A0, 2): 102, ReadPosition(A0, 1): 101}
 
 
 def test_requests_are_split_in_linear_time() -> None:
@@ -188,7 +188,7 @@ def test_requests_are_split_in_linear_time() -> None:
             return super().__hash__()
 
     hashed: list[int] = []
-    positions = [Position(Counted("a", p), offset) for offset in range(1_000) for p in range(3)]
+    positions = [ReadPosition(Counted("a", p), offset) for offset in range(1_000) for p in range(3)]
     chunks = oldest_unread._chunks(positions, 2)
     assert [position for chunk in chunks for position in chunk] == positions
     assert [len(chunk) for chunk in chunks] == [2, 1] * 1_000
@@ -197,48 +197,48 @@ def test_requests_are_split_in_linear_time() -> None:
 
 def test_only_markers_left_is_no_unread_record() -> None:
     known = cluster(a0=[batch(100, producer=7), marker(1, 7, commit=True)])
-    assert known.oldest_unread(Position(A0, 1)).timestamps == {Position(A0, 1): None}
+    assert known.oldest_unread(ReadPosition(A0, 1)).timestamps == {ReadPosition(A0, 1): None}
 
 
 def test_markers_are_skipped_by_the_next_request() -> None:
     """The share of a partition may hold only the marker."""
     known = cluster(a0=[marker(0, 7, commit=True), batch(9, at=1, size=10_000)], a1=[batch(5)])
-    oldest = known.oldest_unread(Position(A1, 0), Position(A0, 0))
-    assert oldest.timestamps == {Position(A0, 0): 9, Position(A1, 0): 5}
+    oldest = known.oldest_unread(ReadPosition(A1, 0), ReadPosition(A0, 0))
+    assert oldest.timestamps == {ReadPosition(A0, 0): 9, ReadPosition(A1, 0): 5}
 
 
 def test_aborted_records_count_unless_read_committed() -> None:
     known = cluster(a0=[batch(100, producer=7), marker(1, 7, commit=False), batch(102, at=2)])
     known.aborted[A0] = [SimpleNamespace(producer_id=7, first_offset=0)]
-    position = Position(A0, 0)
+    position = ReadPosition(A0, 0)
     assert known.oldest_unread(position).timestamps == {position: 100}
     assert known.oldest_unread(position, isolation_level="read_committed").timestamps == {position: 102}
 
 
 def test_records_deleted_meanwhile_are_skipped() -> None:
     known = cluster(a0=[batch(105, 106, at=5)])
-    assert known.oldest_unread(Position(A0, 2)).timestamps == {Position(A0, 2): 105}
-    assert known.oldest_unread(Position(A0, 9)).missing == {
-        Position(A0, 9): "the offset is beyond the end of the log"
+    assert known.oldest_unread(ReadPosition(A0, 2)).timestamps == {ReadPosition(A0, 2): 105}
+    assert known.oldest_unread(ReadPosition(A0, 9)).missing == {
+        ReadPosition(A0, 9): "the offset is beyond the end of the log"
     }
 
 
 def test_moved_leader_is_looked_up_again() -> None:
     known = cluster(a0=[batch(100)], a1=[batch(200)])
     known.faults = errors("Fetch", {A0: NOT_LEADER}, times=1)
-    oldest = known.oldest_unread(Position(A0, 0), Position(A1, 0))
-    assert oldest.timestamps == {Position(A0, 0): 100, Position(A1, 0): 200}
+    oldest = known.oldest_unread(ReadPosition(A0, 0), ReadPosition(A1, 0))
+    assert oldest.timestamps == {ReadPosition(A0, 0): 100, ReadPosition(A1, 0): 200}
     assert [kind for kind, _ in known.sent].count("Metadata") == 2
 
 
 def test_denied_and_unknown_partitions_cost_only_themselves() -> None:
     known = cluster(a0=[batch(100)], b0=[batch(200)])
     known.faults = errors("Fetch", {B0: DENIED})
-    nowhere = Position(TopicPartition("c", 0), 0)
-    oldest = known.oldest_unread(Position(A0, 0), Position(B0, 0), nowhere)
-    assert oldest.timestamps == {Position(A0, 0): 100}
+    nowhere = ReadPosition(TopicPartition("c", 0), 0)
+    oldest = known.oldest_unread(ReadPosition(A0, 0), ReadPosition(B0, 0), nowhere)
+    assert oldest.timestamps == {ReadPosition(A0, 0): 100}
     denied = "not authorised to read the topic"
-    assert oldest.missing == {Position(B0, 0): denied, nowhere: "no such partition"}
+    assert oldest.missing == {ReadPosition(B0, 0): denied, nowhere: "no such partition"}
     assert known.now == 0
 
 
@@ -251,17 +251,17 @@ def test_denied_and_unknown_partitions_cost_only_themselves() -> None:
 )
 def test_unreadable_record_costs_only_its_partition(data: bytes, why: str) -> None:
     known = cluster(a0=[batch(100)], a1=[data])
-    oldest = known.oldest_unread(Position(A0, 0), Position(A1, 0))
-    assert oldest.timestamps == {Position(A0, 0): 100}
-    assert oldest.missing == {Position(A1, 0): why}
+    oldest = known.oldest_unread(ReadPosition(A0, 0), ReadPosition(A1, 0))
+    assert oldest.timestamps == {ReadPosition(A0, 0): 100}
+    assert oldest.missing == {ReadPosition(A1, 0): why}
 
 
 def test_long_trouble_ends_with_the_deadline() -> None:
     known = cluster(a0=[batch(100)], a1=[batch(200)])
     known.faults = errors("Fetch", {A0: NOT_LEADER})
-    oldest = known.oldest_unread(Position(A0, 0), Position(A1, 0), timeout_ms=1000)
-    assert oldest.timestamps == {Position(A1, 0): 200}
-    assert oldest.missing == {Position(A0, 0): "NotLeaderForPartition"}
+    oldest = known.oldest_unread(ReadPosition(A0, 0), ReadPosition(A1, 0), timeout_ms=1000)
+    assert oldest.timestamps == {ReadPosition(A1, 0): 200}
+    assert oldest.missing == {ReadPosition(A0, 0): "NotLeaderForPartition"}
     assert known.now <= 1.0
 
 
@@ -280,7 +280,7 @@ def test_connection_has_failed_only_if_the_last_request_had_no_response(faults: 
     known = Cluster({A0: (0, 5)})
     known.batches[A0] = []
     known.faults = faults
-    assert known.oldest_unread(Position(A0, 0), request_timeout_ms=300).timestamps == {}
+    assert known.oldest_unread(ReadPosition(A0, 0), request_timeout_ms=300).timestamps == {}
     assert known.oldest.connection_failed is failed
 
 
@@ -297,7 +297,7 @@ def test_answer_without_the_partition_is_retried() -> None:
         return response
 
     known.answer = throttling  # type: ignore[method-assign]
-    assert known.oldest_unread(Position(A0, 0)).timestamps == {Position(A0, 0): 100}
+    assert known.oldest_unread(ReadPosition(A0, 0)).timestamps == {ReadPosition(A0, 0): 100}
 
 
 # --- the budget --------------------------------------------------------------------------------------------
@@ -341,7 +341,7 @@ class Network:
 def most_bytes(known: Cluster) -> int:
     """Read the first record of each partition; return the highest number of bytes on their way."""
     link = Network(known)
-    positions = [Position(tp, 0) for tp in known.logs]
+    positions = [ReadPosition(tp, 0) for tp in known.logs]
     chosen = fetch_settings({"group_id": "g"}, None, "earliest")
     fetch = OldestUnreadFetch(cast(Link, link), chosen, positions, time.monotonic() + 60)
     asyncio.run(fetch.run())

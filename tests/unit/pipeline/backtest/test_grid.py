@@ -20,7 +20,7 @@ from kafka_assignors.pipeline.backtest.grid import (
     usual_churn,
     usual_members,
 )
-from kafka_assignors.simulation import History, parse, simulate
+from kafka_assignors.simulation import History, parse_churn, simulate
 from kafka_assignors.simulation.scenario import Parameter
 from kafka_assignors.strategies import STRATEGIES
 
@@ -99,7 +99,7 @@ def test_trials_are_all_combinations_in_the_order_of_situations() -> None:
     grid = Grid(
         candidates(["range", "sticky"], {}, forecasts=False),
         members=(2, 4),
-        churn=((), parse("kill@100")),
+        churn=((), parse_churn("kill@100")),
         scales=(1.0, 1.5),
         service_rates=(30.0, 60.0),
         surroundings={"warm_up_s": (0.0, 2.0)},
@@ -149,14 +149,14 @@ def test_backlog_at_the_start_needs_no_more_default_members() -> None:
 
 
 def test_default_churn_is_a_join_a_leave_and_a_kill() -> None:
-    assert usual_churn(history(), 3) == parse("join@150,leave@300,kill@450")
-    assert usual_churn(history(), 1) == parse("join@150,leave@300")
+    assert usual_churn(history(), 3) == parse_churn("join@150,leave@300,kill@450")
+    assert usual_churn(history(), 1) == parse_churn("join@150,leave@300")
     [first, *_] = Grid(candidates(["range"], {}, forecasts=False)).trials([history()])
     assert (first.scenario.members, first.scenario.churn) == (5, usual_churn(history(), 5))
 
 
 def test_replicates_draw_the_times_of_each_churn_by_a_seed() -> None:
-    churn = (parse("join@100,kill@400"), parse("leave@50"), parse("leave@90"), ())
+    churn = (parse_churn("join@100,kill@400"), parse_churn("leave@50"), parse_churn("leave@90"), ())
     plain = Grid(candidates(["range", "sticky"], {}, forecasts=False), members=(3, 4), churn=churn)
     grid = replace(plain, replicates=20, seed=7)
     trials = grid.trials([history()])
@@ -170,7 +170,7 @@ def test_replicates_draw_the_times_of_each_churn_by_a_seed() -> None:
     assert {replicate for replicate, steps in first if steps} == set(range(1, 21))
     assert [replicate for replicate, steps in first if not steps] == [0, 0]
     for _, steps in first:
-        assert parse(",".join(map(str, steps))) == steps, "the script has the exact times"
+        assert parse_churn(",".join(map(str, steps))) == steps, "the script has the exact times"
         assert all(0 < step.at < 600 for step in steps)
         if len(steps) == 2:
             assert [step.kind for step in steps] == ["join", "kill"]
@@ -186,16 +186,16 @@ def test_replicates_draw_the_times_of_each_churn_by_a_seed() -> None:
     "script", ["leave@1000001,leave@1000002,join@1000003,join@1000004", "join@1e-4,kill@2e-4"]
 )
 def test_steps_close_together_are_drawn(script: str) -> None:
-    churn, length_s = parse(script), 14 * 86_400.0
+    churn, length_s = parse_churn(script), 14 * 86_400.0
     drawn = list(itertools.islice(draws(churn, length_s, (0, 0)), 5))
     assert len(set(drawn)) == 5
     for steps in drawn:
         assert [step.kind for step in steps] == [step.kind for step in churn]
-        assert parse(",".join(map(str, steps))) == steps
+        assert parse_churn(",".join(map(str, steps))) == steps
 
 
 def test_churns_that_differ_late_in_a_long_history_have_scripts_of_their_own() -> None:
-    churns = (parse("join@1000001"), parse("join@1000004"))
+    churns = (parse_churn("join@1000001"), parse_churn("join@1000004"))
     grid = Grid(candidates(["range"], {}, forecasts=False), members=(3,), churn=churns)
     trials = grid.trials([history(steps=14 * 8_640)])
     assert [trial.scenario.script for trial in trials] == ["join@1000001", "join@1000004"]
@@ -211,7 +211,10 @@ def test_surroundings_and_scales_that_are_nearly_equal_are_situations_of_their_o
 
 def test_churn_beyond_the_history_is_not_drawn() -> None:
     grid = Grid(
-        candidates(["range"], {}, forecasts=False), members=(3,), churn=(parse("join@9999"),), replicates=5
+        candidates(["range"], {}, forecasts=False),
+        members=(3,),
+        churn=(parse_churn("join@9999"),),
+        replicates=5,
     )
     [trial] = grid.trials([history()])
     assert (trial.replicate, trial.scenario.script) == (0, "join@9999")
@@ -261,6 +264,6 @@ def test_candidates_with_forecasts_are_tried_only_on_histories_with_forecasts() 
 
 
 def test_churn_that_leaves_no_member_is_refused() -> None:
-    grid = Grid(candidates(["range"], {}, forecasts=False), members=(1,), churn=(parse("kill@100"),))
+    grid = Grid(candidates(["range"], {}, forecasts=False), members=(1,), churn=(parse_churn("kill@100"),))
     with pytest.raises(OptionError, match="without a member"):
         grid.trials([history()])

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from kafka_assignors.errors import HistoryError
-from kafka_assignors.pipeline.backtest.frame import MICROSECONDS, LoadColumns
+from kafka_assignors.pipeline.backtest.history_shape import MICROSECONDS, LoadColumns
 from kafka_assignors.pipeline.backtest.recorded import RecordedBuilder, missing_times
 from kafka_assignors.simulation import History
-from tests.support.simulation.assembled import Rows, assembled, framed
+from tests.support.simulation.assembled import Rows, assembled, shaped
 
 Cell = tuple[int, str, int, float | None, float | None, float | None]
 """Step, topic, partition, arrived, served, lag at the end."""
@@ -164,11 +164,11 @@ def test_parts_join_to_the_whole_history(width: int, recorded_members: int | Non
     forecast = [float(random.integers(0, 99)) if forecasts else None for _ in cells]
     horizons = [3600.0 if number % 5 == 0 else 60.0 for number in range(len(cells))]
     of = rows(cells, forecast=forecast, horizon_s=horizons)
-    whole, (frame, columns) = assembled(of, recorded_members=recorded_members), framed(of)
-    assert (frame.partitions, frame.horizon_s) == (8, 60.0 if forecasts else None)
+    whole, (shape, columns) = assembled(of, recorded_members=recorded_members), shaped(of)
+    assert (shape.partitions, shape.horizon_s) == (8, 60.0 if forecasts else None)
     begins = list(range(0, 8, width))
     random.shuffle(begins)
-    builder = RecordedBuilder(frame, np.empty)
+    builder = RecordedBuilder(shape, np.empty)
     for begin in begins:
         builder.add(between(columns, begin, begin + width), begin, min(begin + width, 8))
     in_parts = builder.recorded(recorded_members)

@@ -12,10 +12,10 @@ from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.pipeline.backtest import job
 from kafka_assignors.pipeline.backtest.grid import NO_RATE, candidates
 from kafka_assignors.pipeline.backtest.job import TrialResult, try_out
-from kafka_assignors.pipeline.backtest.phrases import about_group
+from kafka_assignors.pipeline.backtest.phrases import about_history
 from kafka_assignors.pipeline.backtest.results import RunResult
 from kafka_assignors.pipeline.backtest.summary import MOST_LINES, summed_up
-from kafka_assignors.simulation import History, parse, recommend
+from kafka_assignors.simulation import History, parse_churn, recommend
 from tests.unit.pipeline.backtest.trials import (
     STARTED,
     STRATEGIES,
@@ -60,7 +60,7 @@ def test_drain_time_is_the_mean_of_drained_situations() -> None:
 
 def test_figure_of_replicates_is_the_median_of_their_means_with_an_interval() -> None:
     of = [recorded()]
-    churn = (parse("join@100,kill@300"), ())
+    churn = (parse_churn("join@100,kill@300"), ())
     what = replace(grid(["range", "sticky"]), churn=churn, scales=(1.0,), replicates=21)
     trials, found = tried(of, what)
     for number, trial in enumerate(trials):
@@ -236,5 +236,5 @@ def test_results_are_valid_json() -> None:
     assert json.loads(json.dumps(totals, allow_nan=False))["kind"] == "backtest"
     group = totals["groups"][0]
     assert (group["unknown"], group["never_known"], group["appeared"], group["ended"]) == (0.025, 1, 2, 3)
-    assert about_group(group)[-1].startswith("3 of its partitions ended")
+    assert about_history(group)[-1].startswith("3 of its partitions ended")
     assert (group["steps"], group["step_s"], group["records"]) == (60, 10.0, 84_000)

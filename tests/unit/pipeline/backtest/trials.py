@@ -14,7 +14,7 @@ from kafka_assignors.pipeline.backtest.job import TrialResult, try_out
 from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.pipeline.backtest.results import Results
 from kafka_assignors.pipeline.backtest.summary import summed_up
-from kafka_assignors.simulation import History, Series, parse
+from kafka_assignors.simulation import History, Series, parse_churn
 
 STRATEGIES = ("range", "cooperative-sticky", "cooperative-lag-aware")
 STARTED = datetime(2026, 11, 22, 10, 0, tzinfo=timezone.utc)
@@ -52,7 +52,7 @@ def recorded(
 def grid(strategies: Sequence[str] = STRATEGIES) -> Grid:
     by_lag = {"rebalance_on_skew": [False]} if "cooperative-lag-aware" in strategies else {}
     found = candidates(strategies, by_lag, forecasts=False)
-    return Grid(found, members=(3, 4), churn=(parse("join@100,kill@300"),), scales=(1.0, 1.2))
+    return Grid(found, members=(3, 4), churn=(parse_churn("join@100,kill@300"),), scales=(1.0, 1.2))
 
 
 def tried(of: Sequence[Recorded], what: Grid) -> tuple[list[Trial], list[TrialResult]]:

@@ -13,7 +13,7 @@ from kafka_assignors.lag.fetch.group_offsets import GroupOffsets
 from kafka_assignors.pipeline.record.sampling import (
     ROWS,
     SamplerOptions,
-    deal,
+    divide_groups,
     problem_row,
     rows_of,
 )
@@ -66,7 +66,7 @@ def test_error_names_the_invalid_option(options: dict[str, str], named: str) -> 
 @pytest.mark.parametrize("num_partitions", [1, 2, 3, 7, 50])
 def test_groups_are_divided_evenly_among_tasks(num_partitions: int) -> None:
     groups = [f"g{n}" for n in range(7)]
-    dealt = deal([*groups, "g3"], num_partitions)
+    dealt = divide_groups([*groups, "g3"], num_partitions)
     assert sorted(group for share in dealt for group in share) == groups
     sizes = {len(share) for share in dealt}
     assert len(dealt) == min(num_partitions, 7)
@@ -74,7 +74,7 @@ def test_groups_are_divided_evenly_among_tasks(num_partitions: int) -> None:
 
 
 def test_no_groups_need_no_task() -> None:
-    assert deal([], 4) == []
+    assert divide_groups([], 4) == []
 
 
 def test_rows_have_one_partition_each_and_the_time_of_its_end_offset() -> None:

@@ -10,6 +10,7 @@ import pytest
 from kafka_assignors.errors import OptionError
 from kafka_assignors.simulation.sizing import Sizing, Target, size
 from kafka_assignors.simulation.sizing.least import Search
+from kafka_assignors.simulation.sizing.trials import SizeTrials
 from tests.support.simulation.histories import (
     BY_LOAD,
     BY_RANGE,
@@ -52,7 +53,7 @@ def test_each_step_has_its_size_and_the_horizon_the_largest() -> None:
 
 
 def test_reason_is_that_of_a_smaller_size_that_is_allowed() -> None:
-    search, load = Search(STICKY, TARGET), history([HOUR * 4] * 12, step_s=HOUR)
+    search, load = Search(SizeTrials(STICKY), TARGET), history([HOUR * 4] * 12, step_s=HOUR)
     assert (search.least(load, 10.0).members, search.least(load, 10.0, at_least=8).members) == (6, 8)
     assert search.least(load, 10.0).reason is not None
     assert search.least(load, 10.0, at_least=8).reason is None

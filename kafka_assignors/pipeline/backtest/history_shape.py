@@ -42,7 +42,7 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class HistoryShape:
     """The steps and partitions of the history of a group."""
 
     group: str
@@ -73,8 +73,8 @@ class Frame:
         return round(self.step_s * MICROSECONDS)
 
 
-def frame_of(group: str, spans: Sequence[Span]) -> Frame:
-    """Return the frame of the rows of a group, at least one.
+def shape_of(group: str, spans: Sequence[Span]) -> HistoryShape:
+    """Return the shape of the history from the rows of a group, at least one.
 
     Raises:
         HistoryError: steps have different lengths or no length, or a partition number is negative.
@@ -97,4 +97,4 @@ def frame_of(group: str, spans: Sequence[Span]) -> Frame:
         if span.horizon_s is not None:
             with_horizon[span.horizon_s] += span.rows
     horizon_s = min(with_horizon, key=lambda length_s: (-with_horizon[length_s], length_s), default=None)
-    return Frame(group, first, (last - first) // step_us + 1, shortest, topics, horizon_s)
+    return HistoryShape(group, first, (last - first) // step_us + 1, shortest, topics, horizon_s)
