@@ -62,7 +62,7 @@ class Capacities:
 
     def loads(self, records: Vector) -> Vector:
         """Return the load of each member from its records, rounded up."""
-        return records if self.are_equal else self.of(slice(None), records)
+        return self.of(slice(None), records)
 
     def of(self, members: slice | int | Vector, records: Vector) -> Vector:
         """Return loads, rounded up: of several members, or of one member with several numbers of records."""

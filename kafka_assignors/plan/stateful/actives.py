@@ -59,9 +59,9 @@ def balanced_owners(history: TaskHistory, standing: Vector, kinds: list[int], ba
     factor above 1 no task moves while the standing owners are within it.  Otherwise, of the moves that a
     factor of 1 would take, only those are made that the balance factor asks for.
 
-    If ``base`` itself is beyond the factor, balance in total ranks before balance in each subtopology: the
-    tasks fill up the members' loads.  The tasks in ``base``, those of other subtopologies, count in the
-    total.
+    The total includes ``base``: by member, its tasks of other subtopologies.  If ``base`` itself is beyond
+    the factor, balance in total ranks before balance in each subtopology: the tasks fill up the members'
+    loads.
 
     Returns:
         By task: its owner; ``NO_MEMBER`` for tasks of other subtopologies.
@@ -103,8 +103,8 @@ def _preference(
     too_much = (owned > -(-supply[:, None] // members)) | (
         loads > -(-int(base.sum() + supply.sum()) // members)
     )
-    there = np.zeros((8, *owned.shape), np.int64)  # copies, by weight; a weight is at most 8
-    leaves = np.zeros((8, *owned.shape), np.int64)  # tasks that could move to them, by weight
+    copies = np.zeros((8, *owned.shape), np.int64)  # by weight, which is at most 8
+    leaves = np.zeros((8, *owned.shape), np.int64)  # tasks that could move to these copies, by weight
     for row, kind in enumerate(kinds):
         takers = {p: [m for m in members if gets[row, m]] for p, members in enumerate(history.members_of)}
         for task in range(history.firsts[kind], history.firsts[kind + 1]):
@@ -114,10 +114,10 @@ def _preference(
                     if member != owner:
                         weight = 1 + history.warm_up_likelihood(task, owner, member)
                         weight += 4 * bool(owner == NO_MEMBER or too_much[row, owner])
-                        there[:weight, row, member] += 1
+                        copies[:weight, row, member] += 1
                         most = max(most, weight)
             if owner != NO_MEMBER:
                 leaves[:most, row, owner] += 1
     wanted = np.abs(floor[:, None] - owned) + gets
-    preference: Matrix = np.where(gets, there >= wanted, -(leaves >= wanted).astype(np.int64)).sum(axis=0)
+    preference: Matrix = np.where(gets, copies >= wanted, -(leaves >= wanted).astype(np.int64)).sum(axis=0)
     return preference

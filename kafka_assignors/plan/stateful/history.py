@@ -23,8 +23,7 @@ class TaskHistory:
     """The reports, indexed by the numbers of tasks, members and processes.
 
     Tasks are numbered subtopology by subtopology, members in the order of the group, processes in the order
-    of their first member.  Cost: linear in the members' reports if each task has few
-    standbys.
+    of their first member.  Cost: linear in the members' reports if each task has few standbys.
 
     Attributes:
         tasks: all tasks.
@@ -171,8 +170,8 @@ class TaskHistory:
             owners: by task, its owner; ``NO_MEMBER``: the task does not count.
         """
         rows, members = len(self.firsts) - 1, len(self.process)
-        known = owners != NO_MEMBER
-        cells = self.sub[known] * members + owners[known]
+        is_owned = owners != NO_MEMBER
+        cells = self.sub[is_owned] * members + owners[is_owned]
         counts: Matrix = np.bincount(cells, minlength=rows * members).reshape(rows, members)
         return counts
 

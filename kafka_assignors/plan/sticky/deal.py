@@ -36,7 +36,7 @@ class Lots:
 
     def __init__(self, group: Group, owner: Owners | None = None) -> None:
         self.group = group
-        self.topics = np.flatnonzero((group.counts > 0) & group.subscribed.any(axis=1))
+        self.topics = np.flatnonzero(group.assignable_topics)
         self.members = np.flatnonzero(group.subscribed[self.topics].any(axis=0))
         row = np.full(len(group.names), NO_MEMBER)
         row[self.topics] = np.arange(len(self.topics))
@@ -54,8 +54,8 @@ class Lots:
     def problem(self, *, keep_all: bool) -> TransportProblem:
         """Return the problem of the counts; with ``keep_all`` every partition must stay with its owner."""
         shape = len(self.topic_of_lot), len(self.members)
-        known = self.owner != NO_MEMBER
-        cells = self.lot_of[known] * shape[1] + self.owner[known]
+        is_owned = self.owner != NO_MEMBER
+        cells = self.lot_of[is_owned] * shape[1] + self.owner[is_owned]
         owned = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
         return TransportProblem(
             supply=np.bincount(self.lot_of, minlength=shape[0]),

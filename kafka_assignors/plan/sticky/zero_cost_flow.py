@@ -81,9 +81,9 @@ class Labels:
         if not len(members):
             return False
         value = int((self.member[members] + self._net.grow[members]).min())
-        fallen = value < self.hub
+        has_fallen = value < self.hub
         self.hub = min(value, self.hub)
-        return fallen
+        return has_fallen
 
     def negative(self) -> tuple[Any, Any, Vector, Vector]:
         """Return the negative reduced costs of the arcs, in arrays shaped as the costs; 0 elsewhere."""
