@@ -80,7 +80,7 @@ class GroupState:
         epoch: the epoch of a group of the new protocol (KIP-848); None if unknown, and for other groups.
         new_state: the broker's name of the state of a group of the new protocol; empty for a group of the
             classic protocol.
-        protocol_type: ``consumer``, or what else its members run, such as ``connect``.
+        protocol_type: ``consumer``, or the type of members that are no consumers, such as ``connect``.
     """
 
     group_id: str
