@@ -71,8 +71,7 @@ class Capacities:
         parts = self.parts[members]
         # Divide first, because the product could be too large for 64 bits.
         whole, rest = np.divmod(records, parts)
-        load: Vector = whole * self.most - -(rest * self.most) // parts
-        return load
+        return whole * self.most - -(rest * self.most) // parts
 
     def load(self, member: int, records: int) -> int:
         """Return the load of a member with these records, rounded up."""

@@ -198,8 +198,7 @@ class Group:
     @cached_property
     def assignable_topics(self) -> Mask:
         """By topic: whether it has partitions and a subscriber."""
-        topics: Mask = self.subscribed.any(axis=1) & (self.counts > 0)
-        return topics
+        return self.subscribed.any(axis=1) & (self.counts > 0)
 
     @cached_property
     def kinds(self) -> tuple[Vector, Mask]:

@@ -103,8 +103,7 @@ def describe_error(described: Any) -> KafkaError | None:
     error = for_code(described.error_code)
     if not described.error_code or error is GroupIdNotFoundError:
         return None
-    failure: KafkaError = error(getattr(described, "error_message", None) or f"group {described.group_id!r}")
-    return failure
+    return error(getattr(described, "error_message", None) or f"group {described.group_id!r}")
 
 
 def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int]) -> GroupState:

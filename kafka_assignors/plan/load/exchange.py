@@ -78,8 +78,7 @@ class Pair:
         records = np.maximum(given, 0)
         high = self._capacities.of(self.high, self._records[0] - records)
         low = self._capacities.of(self.low, self._records[1] + records)
-        excess: Vector = np.where(given > 0, np.maximum(high, low) - self.low_load, _NEVER)
-        return excess
+        return np.where(given > 0, np.maximum(high, low) - self.low_load, _NEVER)
 
     @property
     def work(self) -> int:

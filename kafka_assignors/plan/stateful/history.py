@@ -172,8 +172,7 @@ class TaskHistory:
         rows, members = len(self.firsts) - 1, len(self.process)
         is_owned = owners != NO_MEMBER
         cells = self.sub[is_owned] * members + owners[is_owned]
-        counts: Matrix = np.bincount(cells, minlength=rows * members).reshape(rows, members)
-        return counts
+        return np.bincount(cells, minlength=rows * members).reshape(rows, members)
 
     def fits(self, others: Collection[int]) -> Mask:
         """By member: whether it may have a copy of a task if these other members have one.

@@ -142,8 +142,7 @@ class FlowPhase:
     def reached(self) -> Mask:
         """By node: whether excess can reach it."""
         # The distance of a node out of reach stays near ``far`` (see `_label_all`), twice this limit.
-        near: Mask = self._distance() < self._net.forbidden // 32
-        return near
+        return self._distance() < self._net.forbidden // 32
 
     def send(self) -> None:
         """Push along shortest paths until none is left, and raise the potentials."""
