@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafka_assignors.plan.arrays import Matrix, Vector
+from kafka_assignors.plan.arrays import Matrix, Vector, count_pairs
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.model import Group
 
@@ -55,8 +55,7 @@ class LoadProblem:
         """Number of partitions that each member has of each topic, shape (topics, members)."""
         topics, members = self.subscribed.shape
         assigned = np.flatnonzero(owners >= 0)
-        cells = self.topic_of[assigned].astype(np.int64) * members + owners[assigned]
-        return np.bincount(cells, minlength=topics * members).reshape(topics, members)
+        return count_pairs(self.topic_of[assigned], owners[assigned], (topics, members))
 
     def counts(self, owners: Owners) -> Vector:
         """By member: its number of partitions."""

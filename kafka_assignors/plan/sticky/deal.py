@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.plan.arrays import Mask, Matrix, Vector
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector, count_pairs
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.goals import TransportProblem
@@ -55,8 +55,7 @@ class Lots:
         """Return the problem of the counts; with ``keep_all`` every partition must stay with its owner."""
         shape = len(self.topic_of_lot), len(self.members)
         is_owned = self.owner != NO_MEMBER
-        cells = self.lot_of[is_owned] * shape[1] + self.owner[is_owned]
-        owned = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+        owned = count_pairs(self.lot_of[is_owned], self.owner[is_owned], shape)
         return TransportProblem(
             supply=np.bincount(self.lot_of, minlength=shape[0]),
             subscribed=self.group.subscribed[np.ix_(self.topic_of_lot, self.members)],
@@ -99,8 +98,8 @@ def deal(lots: Lots, shares: Matrix) -> Owners:
     kept = np.flatnonzero(keeps)
     owners[lots.partitions[kept]] = lots.members[lots.owner[kept]]
     members = len(lots.members)
-    missing = shares.copy().reshape(-1)
-    missing -= np.bincount(lots.lot_of[kept] * members + lots.owner[kept], minlength=len(missing))
+    kept_shares = count_pairs(lots.lot_of[kept], lots.owner[kept], (len(shares), members))
+    missing = (shares - kept_shares).reshape(-1)
     cells = np.flatnonzero(missing)
     if len(cells):
         owners[lots.partitions[~keeps]] = lots.members[turns(cells, missing[cells], members)]
