@@ -51,7 +51,7 @@ def standing_owners(history: TaskHistory) -> Vector:
     return owners
 
 
-def balanced_owners(history: TaskHistory, standing: Vector, kinds: list[int], base: Vector) -> Vector:
+def balanced_owners(history: TaskHistory, standing: Vector, subtopologies: list[int], base: Vector) -> Vector:
     """Return the target of the active tasks of some subtopologies.
 
     Goals in order: balance, in total and in each subtopology; the fewest tasks that leave their standing
@@ -67,20 +67,20 @@ def balanced_owners(history: TaskHistory, standing: Vector, kinds: list[int], ba
         By task: its owner; ``NO_MEMBER`` for tasks of other subtopologies.
     """
     target = np.full(len(history.tasks), NO_MEMBER, np.int64)
-    if not kinds:
+    if not subtopologies:
         return target
-    mine = np.isin(history.sub, kinds)
+    mine = np.isin(history.sub, subtopologies)
     target[mine] = standing[mine]
-    supply = np.diff(history.firsts)[kinds]
-    owned = history.counts(target)[kinds]
+    supply = np.diff(history.firsts)[subtopologies]
+    owned = history.counts(target)[subtopologies]
     factor = history.options.balance_factor
     if bool((target[mine] != NO_MEMBER).all()) and is_within(owned, base, factor):
         return target
     if is_beyond(base, factor):
         shares = even_loads(supply, owned, base)
     else:
-        shares = even_shares(supply, owned, base, _preference(history, target, kinds, owned, base))
-    pick_tasks(history, target, kinds, shares - owned)
+        shares = even_shares(supply, owned, base, _preference(history, target, subtopologies, owned, base))
+    pick_tasks(history, target, subtopologies, shares - owned)
     exchange(history, target, standing, base)
     if factor > 1:
         undo_needless_moves(history, target, standing, base)
@@ -88,7 +88,7 @@ def balanced_owners(history: TaskHistory, standing: Vector, kinds: list[int], ba
 
 
 def _preference(
-    history: TaskHistory, owners: Vector, kinds: list[int], owned: Matrix, base: Vector
+    history: TaskHistory, owners: Vector, subtopologies: list[int], owned: Matrix, base: Vector
 ) -> Matrix:
     """How much each cell prefers a larger share (``supply // members`` plus one), because of existing copies.
 
@@ -97,7 +97,7 @@ def _preference(
     with a smaller share.  Copies of tasks that have to move, and likely warm-ups, count more than once, so
     that moves go on as planned.
     """
-    supply, members = np.diff(history.firsts)[kinds], len(base)
+    supply, members = np.diff(history.firsts)[subtopologies], len(base)
     floor, loads = supply // members, base + owned.sum(axis=0)
     gets = owned <= floor[:, None]
     too_much = (owned > -(-supply[:, None] // members)) | (
@@ -105,9 +105,9 @@ def _preference(
     )
     copies = np.zeros((8, *owned.shape), np.int64)  # by weight, which is at most 8
     leaves = np.zeros((8, *owned.shape), np.int64)  # tasks that could move to these copies, by weight
-    for row, kind in enumerate(kinds):
+    for row, subtopology in enumerate(subtopologies):
         takers = {p: [m for m in members if gets[row, m]] for p, members in enumerate(history.members_of)}
-        for task in range(history.firsts[kind], history.firsts[kind + 1]):
+        for task in range(history.firsts[subtopology], history.firsts[subtopology + 1]):
             owner, most = int(owners[task]), 0
             for process in history.ready[task]:
                 for member in takers[process]:

@@ -10,7 +10,7 @@ from kafka_assignors.plan.stateful.history import TaskHistory
 from kafka_assignors.plan.sticky.deal import turns
 
 
-def pick_tasks(history: TaskHistory, target: Vector, kinds: list[int], change: Matrix) -> None:
+def pick_tasks(history: TaskHistory, target: Vector, subtopologies: list[int], change: Matrix) -> None:
     """Move tasks to members that get more of a subtopology, from members that get less.
 
     First tasks with state at the new member, then tasks that need a new copy anyway, then others.  Changes
@@ -19,11 +19,11 @@ def pick_tasks(history: TaskHistory, target: Vector, kinds: list[int], change: M
     free: list[int] = []
     cells: list[int] = []
     members = change.shape[1]
-    for row, kind in enumerate(kinds):
+    for row, subtopology in enumerate(subtopologies):
         need = {m: int(change[row, m]) for m in np.flatnonzero(change[row] > 0).tolist()}
         if not need:
             continue
-        first, end = history.firsts[kind], history.firsts[kind + 1]
+        first, end = history.firsts[subtopology], history.firsts[subtopology + 1]
         give = {m: -int(change[row, m]) for m in np.flatnonzero(change[row] < 0).tolist()}
         may_go = [t for t in range(first, end) if target[t] == NO_MEMBER or int(target[t]) in give]
         _follow_state(history, target, may_go, give, need)
