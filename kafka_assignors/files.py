@@ -21,7 +21,8 @@ def atomic_write(path: Path, data: bytes, *, sync: bool = False, new_path: Path 
             time, and the next write overwrites a second file that a crash left.
 
     Raises:
-        OSError: it failed; the old file is still there, unless forcing the new name to disk failed.
+        OSError: the write failed, and the old file is still there; or only forcing the new name to disk
+            failed, and the new file is there.
     """
     new_path = path.with_name(f"{path.name}.new") if new_path is None else new_path
     try:

@@ -7,14 +7,15 @@ from collections import Counter
 from typing import Any, NoReturn
 
 LONGEST = 60
-"""Number of characters of a wrong value that an error shows, at most."""
+"""Most characters of a wrong value that an error shows."""
 
 
 def read_json(data: bytes | str, *, unique_names: bool = False) -> Any:
     """Parse JSON; refuse the words NaN and Infinity.
 
     Args:
-        data: UTF-8 if it is bytes, with or without a byte order mark; Python also detects UTF-16 and UTF-32.
+        data: a text; or bytes in UTF-8, with or without a byte order mark (Python also accepts UTF-16 and
+            UTF-32).
         unique_names: refuse an object that repeats a name.  Python would keep the last of the values.
 
     Raises:
@@ -54,7 +55,7 @@ def shown_json(value: object) -> str:
 
 
 class _JSONError(ValueError):
-    """A fault that one of our two hooks in ``json.loads`` has found."""
+    """A fault found by one of our two hooks in ``json.loads``."""
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

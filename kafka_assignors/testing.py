@@ -23,10 +23,10 @@ def check_strategy(
 ) -> None:
     """Check a strategy on 200 random groups, the same in each run.
 
-    - Each plan is valid: one owner for each subscribed partition, and it subscribes to the topic.
+    - Each plan is valid: each partition of a subscribed topic has one owner, which subscribes to the topic.
     - A plan depends on the group alone: another instance makes the same plan.  (A plan that depends on the
       order of a set differs only between processes: run your tests with two values of ``PYTHONHASHSEED``.)
-    - A plan settles: a group that owns its plan keeps it.
+    - A plan settles: if each member owns the partitions that the plan gave it, the next plan is the same.
 
     Args:
         strategy: the class.

@@ -1,6 +1,7 @@
 """Checks of option values.
 
-A check raises OptionError; checks of numbers, texts and choices return the value.
+A check raises OptionError for a wrong value.  Only ``function``, ``instance``, ``known_names`` and
+``required`` return nothing; the other checks return the value.
 
 A number is an int or float, never a bool, NaN or infinite.  Ranges include their limits, unless these are
 called ``above`` and ``below``.

@@ -83,7 +83,7 @@ def connection_settings(
 
 
 def _setting(name: str, value: str) -> dict[str, Any]:
-    """Convert an entry of the file or the environment to settings; none if it is not about the connection."""
+    """Convert an entry of the file or the environment to settings; {} if it is not about the connection."""
     name = _OTHER_NAMES.get(name, name)
     if name in _SETTINGS:
         return {name: value}

@@ -34,8 +34,8 @@ class LagKeeper:
         refresh_s: seconds between two measurements of owned partitions; also how long fetched lag is valid.
         timeout_s: seconds that a fetch in the background may take.
         now: seconds, as ``time.monotonic``.
-        on_failure: called if a fetch fails for some partition or ``ask`` cannot start one, from any thread.
-        on_answer: called with the answer of each fetch and its time on the clock, from any thread.
+        on_failure: called, from any thread, if a fetch fails for some partition or ``ask`` cannot start one.
+        on_answer: called, from any thread, with the answer of each fetch and its time on the clock ``now``.
     """
 
     def __init__(

@@ -47,7 +47,10 @@ class Rates:
         self._commit_seen: dict[TopicPartition, tuple[int | None, float]] = {}  # commit, and first seen at
 
     def add(self, now_s: float, offsets: Mapping[TopicPartition, Offsets]) -> dict[TopicPartition, Rate]:
-        """Add a look; return the rates of partitions that the first look of the window also has."""
+        """Add a look; return the rates of partitions that the first look of the window also has.
+
+        Partitions whose end went back are left out.
+        """
         for tp, current in offsets.items():
             seen = self._commit_seen.get(tp)
             if seen is None or seen[0] != current.committed:

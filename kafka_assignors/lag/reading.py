@@ -61,14 +61,14 @@ class OldestUnread:
     """The timestamps of the first records at or after positions.
 
     A requested position is in ``timestamps`` or in ``missing``.
+
+    Attributes:
+        timestamps: milliseconds since 1970; None: no record follows, only markers or gaps.
+        missing: why a timestamp is unknown, in a few words for the user; never a secret.
     """
 
-    timestamps: Mapping[
-        ReadPosition, int | None
-    ]  # ms since 1970; None: no record follows, only markers or gaps
-    missing: Mapping[
-        ReadPosition, str
-    ]  # why a timestamp is unknown, in a few words for the user; never a secret
+    timestamps: Mapping[ReadPosition, int | None]
+    missing: Mapping[ReadPosition, str]
 
     def age_s(self, position: ReadPosition | None, now_ms: float) -> float | None:
         """Return the age of the first record in seconds; 0: there is none; None: it is unknown.

@@ -20,9 +20,7 @@ class Retention:
 def share_left(
     retention: Retention, end: int, first_unread: int, record_age_ms: float | None
 ) -> float | None:
-    """Return the share of the retention left before the next unread record may be deleted, 0 to 1.
-
-    None: no limit, or unknown.
+    """Return the share of the retention left before the next unread record may be deleted.
 
     A broker deletes whole segments, so a record stays a while after its share has become 0.  All records of a
     partition count as equally large.
@@ -32,6 +30,9 @@ def share_left(
         end: offset of the next record to be written.
         first_unread: offset of the next unread record.
         record_age_ms: age of this record; None: unknown.
+
+    Returns:
+        From 0 to 1; None: there is no limit, or the share is unknown.
     """
     shares = []
     if retention.limit_ms is not None and record_age_ms is not None:

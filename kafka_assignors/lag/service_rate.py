@@ -15,8 +15,10 @@ LEAST_S = 10.0
 """Seconds with a backlog before a rate is reported, because commits come in bursts."""
 
 _LONGEST_WITHOUT_COMMIT_S = 300.0
-"""Seconds.  A longer time without a commit is not measured: the member was paused, or it never commits.
-The limit holds only with a look without a commit in between: looks may be further apart."""
+"""Seconds.  A longer time without a new commit is not measured: the member was paused, or it never commits.
+
+The limit applies only if a look in between showed no new commit, because looks may be further apart.
+"""
 
 _BACKLOG = 2
 """A partition has a backlog if its lag is at least this many times the records read until the next look."""
@@ -46,8 +48,8 @@ class ServiceRate:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._owned: frozenset[TopicPartition] = frozenset()
-        self._first: _Look | None = None  # measure from this one
-        self._waited = False  # whether a look since `_first` had no commit
+        self._first: _Look | None = None  # measure from this look; None: from the next one
+        self._has_waited = False  # whether a look since `_first` showed no new commit
         self._rate = 0.0
         self._measured_s = 0.0
         self._reported = 0.0
@@ -74,14 +76,14 @@ class ServiceRate:
                 {p: lags[p] for p in self._owned}, {p: commits[p] for p in self._owned & commits.keys()}, at_s
             )
             if self._first is None or self._count(self._first, look):
-                self._first, self._waited = look, False
+                self._first, self._has_waited = look, False
             else:
-                self._waited = True
+                self._has_waited = True
 
     def _count(self, first: _Look, last: _Look) -> bool:
         """Update the rate if there was a backlog.  Return whether ``last`` replaces the first look."""
         seconds = last.at_s - first.at_s
-        is_too_long = self._waited and seconds > _LONGEST_WITHOUT_COMMIT_S
+        is_too_long = self._has_waited and seconds > _LONGEST_WITHOUT_COMMIT_S
         if is_too_long or first.commits.keys() != last.commits.keys():
             return True
         read = {p: offset - first.commits[p] for p, offset in last.commits.items()}

@@ -91,8 +91,8 @@ def fetch_settings(
         # kafka-python's error for an unknown scheme shows the whole URL, with its password.
         scheme = str(client.get(name) or "socks5://").partition("://")[0]
         if scheme not in _PROXIES:
-            known = ", ".join(f"{proxy}://" for proxy in _PROXIES)
-            raise OptionError(name, f"expected to begin with one of {known}")
+            schemes = ", ".join(f"{proxy}://" for proxy in _PROXIES)
+            raise OptionError(name, f"expected to begin with one of {schemes}")
     check_security(client)
     return FetchSettings(
         client=client,

@@ -1,4 +1,4 @@
-"""Types of the planners' arrays."""
+"""Types of the planners' arrays, and counts of pairs."""
 
 from __future__ import annotations
 
@@ -13,3 +13,12 @@ Matrix = npt.NDArray[np.int64]
 
 Mask = npt.NDArray[np.bool_]
 """Yes or no, of any shape."""
+
+Integers = npt.NDArray[np.integer]
+"""Whole numbers of any width, shape (n,)."""
+
+
+def count_pairs(rows: Integers, columns: Integers, shape: tuple[int, int]) -> Matrix:
+    """Return how often each pair of a row and a column occurs, as a matrix of this shape."""
+    cells = rows.astype(np.int64, copy=False) * shape[1] + columns
+    return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)

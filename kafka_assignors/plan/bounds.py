@@ -15,7 +15,7 @@ from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.planner import plan_fair
 
 _ROUNDS, _MOST_CELLS = 8, 2**22
-"""Rounds of pouring each topic's lag, and most cells of all rounds.  At least two rounds are made."""
+"""Most rounds of pouring each topic's lag, and most cells that all rounds read.  At least two are made."""
 
 _MOST_K, _MOST_R = 8, 16
 """Most values of k and r that are examined; ``lag_lower_bound`` explains them."""
@@ -61,7 +61,7 @@ def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
     if fair:
         # Between two equally fair plans, the count of a member differs by at most one.
         fewest = np.maximum(plan_fair(group).counts - 1, fewest)
-        topics = _assignable_topics(group)
+        topics = group.assignable_topics
         subscribers = group.subscribed[topics].any(axis=0)
         if group.subscribed[np.ix_(topics, subscribers)].all():
             fewest[subscribers] = int(group.counts[topics].sum()) // max(int(subscribers.sum()), 1)
@@ -81,7 +81,7 @@ def quick_lag_bound(group: Group) -> int:
 
     Cost: a pass over the partitions and one over the matrix of topics and members.
     """
-    topics = _assignable_topics(group)
+    topics = group.assignable_topics
     subscribed = group.subscribed[topics]
     lag = group.lag[topics[group.topic_of]]
     if not len(lag):
@@ -98,12 +98,6 @@ def quick_lag_bound(group: Group) -> int:
         _heavy, _k, heavy_k = _heaviest(lag, int(subscribers.sum()))
         bound = max(bound, int(heavy_k.max(initial=0)))
     return bound
-
-
-def _assignable_topics(group: Group) -> Mask:
-    """By topic: whether it has partitions and a subscriber."""
-    topics: Mask = group.subscribed.any(axis=1) & (group.counts > 0)
-    return topics
 
 
 def _heaviest(lag: Vector, members: int) -> tuple[Vector, Vector, Vector]:
@@ -123,16 +117,16 @@ class LagBound:
 
     def __init__(self, group: Group) -> None:
         self._group = group
-        self._topics = _assignable_topics(group)
+        self._topics = group.assignable_topics
         lag = np.sort(group.lag[self._topics[group.topic_of]])
         self._lightest = np.append(0, np.cumsum(lag))  # the lag of the n lightest partitions together, by n
 
     def of_plans(self, fewest: Vector, beyond: int | None = None) -> int:
-        """Bound the plans that give each member at least ``fewest`` partitions.
+        """Return the bound for plans that give each member at least ``fewest`` partitions.
 
         Args:
             fewest: by member, its minimum count.
-            beyond: stop the search for better, costlier bounds at the first bound above this.
+            beyond: a load.  Return the first bound above it, instead of searching for a higher one.
         """
         group = self._group
         topics = np.flatnonzero(self._topics)
@@ -159,7 +153,7 @@ class LagBound:
         return best
 
     def _sets(self) -> Iterator[Mask]:
-        """The sets of topics to examine: all, the most crowded, and the topics of each kind."""
+        """The sets of topics to examine: all; with unequal subscriptions, the most crowded and each kind."""
         yield self._topics
         subscribed = self._group.subscribed[self._topics]
         if bool(subscribed[:, subscribed.any(axis=0)].all()):
@@ -173,7 +167,29 @@ class LagBound:
 
     @cached_property
     def _most_crowded(self) -> Mask:
-        return _most_crowded(self._group, self._topics)
+        """The set of topics with (nearly) the most lag per subscriber.
+
+        All lag is divided among the subscribers like a liquid, and members are ranked by the result.  For
+        each n there is a set: the topics without a subscriber below the n highest members.  The best of these
+        sets is returned.
+        """
+        group = self._group
+        total = np.zeros(len(group.names), np.int64)
+        np.add.at(total, group.topic_of, group.lag)
+        topics = np.flatnonzero(self._topics)
+        subscribed = group.subscribed[topics]
+        loads = _poured(total[topics].astype(np.float64), subscribed)
+        rank = np.empty(len(loads), np.int64)
+        rank[np.argsort(-loads, kind="stable")] = np.arange(len(loads))
+        last = np.where(subscribed, rank, -1).max(axis=1)  # rank of each topic's last subscriber
+        # By member: the smallest of these sets with a topic of the member.
+        joins = np.where(subscribed, last[:, None], len(loads)).min(axis=0)
+        members = np.cumsum(np.bincount(joins, minlength=len(loads) + 1))[last]
+        lag = np.zeros(len(loads))
+        np.add.at(lag, last, total[topics].astype(np.float64))
+        crowded = np.zeros_like(self._topics)
+        crowded[topics] = last <= last[int((np.cumsum(lag)[last] / members).argmax())]
+        return crowded
 
     def _of_set(self, topics: Mask, fewest: Vector) -> int:
         """The bound from one set of topics, and from the partitions that fill up minimum counts."""
@@ -205,31 +221,6 @@ class LagBound:
         others = np.clip(e * least - theirs, 0, len(self._lightest) - 1)
         total = heavy[last] - heavy[last - theirs] + self._lightest[others]
         return int((-(-total // e)).min())
-
-
-def _most_crowded(group: Group, candidates: Mask) -> Mask:
-    """The set of topics with (nearly) the most lag per subscriber.
-
-    All lag is divided among the subscribers like a liquid, and members are ranked by the result.  For each n
-    the topics that only the n highest members subscribe to form a set.  The best of these sets is returned.
-    """
-    total = np.zeros(len(group.names), np.int64)
-    np.add.at(total, group.topic_of, group.lag)
-    topics = np.flatnonzero(candidates)
-    subscribed = group.subscribed[topics]
-    loads = _poured(total[topics].astype(np.float64), subscribed)
-    rank = np.empty(len(loads), np.int64)
-    rank[np.argsort(-loads, kind="stable")] = np.arange(len(loads))
-    last = np.where(subscribed, rank, -1).max(axis=1)  # rank of each topic's last subscriber
-    # By member: the smallest of these sets with a topic of the member.
-    joins = np.where(subscribed, last[:, None], len(loads)).min(axis=0, initial=len(loads))
-    members = np.cumsum(np.bincount(joins, minlength=len(loads) + 1))[last]
-    lag = np.zeros(len(loads))
-    np.add.at(lag, last, total[topics].astype(np.float64))
-    crowded = np.zeros_like(candidates)
-    if len(topics):
-        crowded[topics] = last <= last[int((np.cumsum(lag)[last] / members).argmax())]
-    return crowded
 
 
 def _poured(lag: npt.NDArray[np.float64], subscribed: Mask) -> npt.NDArray[np.float64]:

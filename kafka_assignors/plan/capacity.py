@@ -62,7 +62,7 @@ class Capacities:
 
     def loads(self, records: Vector) -> Vector:
         """Return the load of each member from its records, rounded up."""
-        return records if self.are_equal else self.of(slice(None), records)
+        return self.of(slice(None), records)
 
     def of(self, members: slice | int | Vector, records: Vector) -> Vector:
         """Return loads, rounded up: of several members, or of one member with several numbers of records."""
@@ -71,8 +71,7 @@ class Capacities:
         parts = self.parts[members]
         # Divide first, because the product could be too large for 64 bits.
         whole, rest = np.divmod(records, parts)
-        load: Vector = whole * self.most - -(rest * self.most) // parts
-        return load
+        return whole * self.most - -(rest * self.most) // parts
 
     def load(self, member: int, records: int) -> int:
         """Return the load of a member with these records, rounded up."""

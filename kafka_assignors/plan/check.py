@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -48,8 +48,7 @@ def as_assignment(group: Group, planned: object) -> Assignment:
         raise PlanError(
             f"{_with_verb(group, foreign)} assigned to {shown(member_id)}, which does not subscribe"
         )
-    has_subscriber: Mask = np.any(group.subscribed, axis=1)
-    missing = np.flatnonzero((owners == NO_MEMBER) & has_subscriber[group.topic_of])
+    missing = np.flatnonzero((owners == NO_MEMBER) & group.assignable_topics[group.topic_of])
     if len(missing):
         raise PlanError(f"{_with_verb(group, missing)} left without an owner")
     return Assignment(group, owners)
@@ -96,11 +95,11 @@ def _owners_in(group: Group, planned: Mapping[Any, Any]) -> Owners:
     return np.array(owners, np.int32)
 
 
-def _pairs(member_id: str, entry: Any) -> Iterator[tuple[Any, Any]]:
+def _pairs(member_id: str, entry: Any) -> list[tuple[Any, Any]]:
     try:
         if isinstance(entry, Mapping):
-            return iter([(topic, number) for topic, numbers in entry.items() for number in numbers])
-        return iter([(topic, number) for topic, number in entry])
+            return [(topic, number) for topic, numbers in entry.items() for number in numbers]
+        return [(topic, number) for topic, number in entry]
     except (TypeError, ValueError):
         raise PlanError(
             f"the entry of {shown(member_id)} must be (topic, partition) pairs, or a dict of topics"

@@ -5,11 +5,11 @@ partitions it lost long ago, and a broken client claims partitions that do not e
 KIP-341's fix, and KIP-792's generations):
 
 - the claim of the highest generation wins;
-- two claims of one generation on one partition cancel out: the partition has no owner;
+- if two claims on a partition have the highest generation, they cancel out: the partition has no owner;
 - a member *holds* a partition if its claim has the highest generation and it keeps its partitions during a
   rebalance (``Member.still_owns``): no other member gets the partition until the holder has revoked it;
-- if there is no such member, a member that keeps its partitions also holds one that it claims without a
-  generation, as kafka-python's own members do, because the claim may be current;
+- if no member holds the partition by this rule, a claim without a generation counts, because it may be
+  current (kafka-python's own members claim so): its member holds the partition if it keeps its partitions;
 - claims on unknown topics and on partitions out of range are refused.
 """
 

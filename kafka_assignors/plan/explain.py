@@ -129,7 +129,7 @@ def explain(
                 return Reason.KEPT, ()
             return moved(partition), (owner[partition],)
         if claimants := claimed.get(partition):
-            # A single claimant is no owner only if it no longer subscribes.
+            # A single claimant would be the owner if it still subscribed.
             return Reason.CONTESTED if len(claimants) > 1 else Reason.OWNER_UNSUBSCRIBED, claimants
         if partition in departed_owner:
             return Reason.OWNER_GONE, departed_owner[partition]
@@ -173,8 +173,8 @@ def _newest_claims(
                 continue
             generation, ids = newest.get(partition, (member.generation, ()))
             if member.generation >= generation:
-                same = member.generation == generation
-                ids = (*ids, member.member_id) if same else (member.member_id,)
+                is_same = member.generation == generation
+                ids = (*ids, member.member_id) if is_same else (member.member_id,)
                 newest[partition] = member.generation, ids
     return {partition: ids for partition, (_generation, ids) in newest.items()}
 

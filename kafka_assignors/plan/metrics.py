@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kafka_assignors.plan.arrays import count_pairs
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.model import NO_MEMBER, Group
@@ -45,8 +46,7 @@ def measure(group: Group, claims: Claims, assignment: Assignment) -> Metrics:
     kept = int((is_owned & (claims.owner == owners)).sum())
     loads = np.sort(assignment.counts).tolist()
     assigned = owners != NO_MEMBER
-    cells = group.topic_of[assigned].astype(np.int64) * members + owners[assigned]
-    shares = np.bincount(cells, minlength=len(group.names) * members).reshape(len(group.names), members)
+    shares = count_pairs(group.topic_of[assigned], owners[assigned], (len(group.names), members))
     near = group.near(owners)
     least = np.where(group.subscribed, shares, group.size).min(axis=1, initial=group.size)
     max_load = None

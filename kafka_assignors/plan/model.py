@@ -160,7 +160,7 @@ class Group:
 
     @cached_property
     def counts(self) -> Vector:
-        """Partitions of each topic."""
+        """Number of partitions of each topic."""
         return np.fromiter(self.topics.values(), np.int64, len(self.topics))
 
     @cached_property
@@ -196,6 +196,11 @@ class Group:
         return np.ascontiguousarray(rows[row_of].T)
 
     @cached_property
+    def assignable_topics(self) -> Mask:
+        """By topic: whether it has partitions and a subscriber."""
+        return self.subscribed.any(axis=1) & (self.counts > 0)
+
+    @cached_property
     def kinds(self) -> tuple[Vector, Mask]:
         """By topic: the index of its kind; and the subscribers of each kind, shape (kinds, members).
 
@@ -211,9 +216,9 @@ class Group:
         index: dict[frozenset[str], int] = {frozenset(): 0}
         by_partition = np.zeros(self.size, np.int32)
         for topic, count in self.topics.items():
-            known = self.racks.get(topic, ())[:count]
+            sets = self.racks.get(topic, ())[:count]
             first = self.first[topic]
-            by_partition[first : first + len(known)] = [index.setdefault(s, len(index)) for s in known]
+            by_partition[first : first + len(sets)] = [index.setdefault(racks, len(index)) for racks in sets]
         return by_partition, tuple(index)
 
     @cached_property

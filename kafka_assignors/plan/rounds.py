@@ -34,8 +34,9 @@ def this_round(
     - A contested partition (two members claim it in one generation) stays with one of them: the target's
       choice, else the most senior subscriber.  The others revoke it.
     - A member may claim a partition that it never had.  It has nothing to revoke and claims the partition
-      again in each round, so the hold becomes *overdue*.  If the member subscribes to the topic, it then gets
-      the partition, because it may have the partition after all.  That makes its next claim true.
+      again in each round, until the caller lists the hold in ``overdue``.  If the member subscribes to the
+      topic, it then gets the partition, because it may have the partition after all.  That makes its next
+      claim true.
 
     Returns:
         The assignment of this round, and the partitions that need another round to reach their target.

@@ -39,7 +39,7 @@ def unlisted_owners(group: Group, claims: Claims) -> dict[str, dict[str, list[in
 
     Returns:
         Member id -> topic -> partition numbers, ascending.  Cost: a sort of the claims of members with
-        refused ones.
+        refused claims.
     """
     claimed = {
         member.member_id: unlisted

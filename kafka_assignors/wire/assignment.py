@@ -26,9 +26,13 @@ def encode(
     bounds: npt.NDArray[np.int64],
     user_data: bytes = b"",
 ) -> bytes:
-    """Encode one member's assignment from its topics' names (as `string`) and partition numbers.
+    """Encode one member's assignment.
 
-    ``bounds`` are the indices in ``numbers`` at which the topics begin, and the end of the last topic.
+    Args:
+        names: the names of its topics, each encoded by `string`.
+        numbers: the partition numbers, topic by topic.
+        bounds: the indices in ``numbers`` at which the topics begin, and the end of the last topic.
+        user_data: the leader's user data for the member.
     """
     # One array holds the number of each topic's partitions, followed by the partitions.
     count_at = bounds[:-1] + np.arange(len(names))

@@ -58,7 +58,7 @@ def decode_key(data: bytes) -> ForecastKey:
     """Decode a key, with or without spaces.
 
     Raises:
-        CodecError: it is not such an array, or the name of the group or the topic is invalid.
+        CodecError: not a key of the feed, or the name of the group or the topic is invalid.
     """
     match _read(data, "key"):
         case [str(group_id), str(topic), partition] if is_whole(partition, 0, _MOST_PARTITION):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from kafka_assignors.errors import CodecError
 
@@ -88,22 +88,18 @@ class Reader:
 
     def ownership(self) -> dict[str, list[int]]:
         """Read an array of (topic, array of partitions).  A topic that is listed twice gets both arrays."""
-        start = self._offset
         entries = self.count(6)
-        try:
+        with suppress(struct.error, UnicodeDecodeError):
             owned, end = _quickly(self._data, self._offset, entries)
-        except (struct.error, UnicodeDecodeError):
-            owned, end = {}, -1
-        if len(owned) == entries:
-            self._offset = end
-            return owned
-        self._offset = start
-        return self._carefully()
+            if len(owned) == entries:
+                self._offset = end
+                return owned
+        return self._carefully(entries)
 
-    def _carefully(self) -> dict[str, list[int]]:
+    def _carefully(self, entries: int) -> dict[str, list[int]]:
         """As ``_quickly``, with all checks, for bytes that ``_quickly`` cannot read."""
         owned: dict[str, list[int]] = {}
-        for _ in range(self.count(6)):
+        for _ in range(entries):
             topic = self.string()
             count = self.count(4)
             owned.setdefault(topic, []).extend(struct.unpack(f">{count}i", self.raw(4 * count)))

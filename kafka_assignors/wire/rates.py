@@ -23,7 +23,7 @@ def pack(partitions: Sequence[TopicPartition], rates: Mapping[TopicPartition, fl
 
 
 def unpack(partitions: Sequence[TopicPartition], packed: bytes) -> dict[TopicPartition, float]:
-    """Decode the rates of partitions."""
+    """Decode the known rates (records a second) of partitions, in the order of ``pack``."""
     if not packed:
         return {}
     codes = inflated(packed, "rates")
@@ -47,7 +47,7 @@ def code(rate: float) -> int:
 
 
 def of_code(number: int | None) -> float | None:
-    """Return the rate of a byte, 0 for byte 0 (unknown); None if the number is not a byte."""
+    """Return the rate of a byte; 0 for byte 0 (unknown), None for None or a number that is no byte."""
     return _RATE_OF[number] if number is not None and 0 <= number < len(_RATE_OF) else None
 
 

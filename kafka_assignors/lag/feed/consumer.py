@@ -31,7 +31,7 @@ class TopicMissingError(LagError):
 
 
 class FeedRecord(NamedTuple):
-    """A record of the feed.  ``partition`` is the feed topic's."""
+    """A record of the feed.  ``partition`` is the number of the feed topic's partition."""
 
     partition: int
     key: bytes | None

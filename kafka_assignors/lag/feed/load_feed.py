@@ -22,7 +22,7 @@ _FROM_CONSUMER = {
     "sasl_plain_password": "own",
     "sasl_oauth_token_provider": "own",
 }
-"""Stand for what the consumer's own configuration may add to a ``consumer_config``."""
+"""Placeholders for settings that the consumer's own configuration may add to a ``consumer_config``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class LoadFeed:
 
 
 def check_config(config: Mapping[str, Any]) -> None:
-    """Check the settings of the option ``consumer_config``, which may need others of the consumer's own."""
+    """Check the option ``consumer_config``; the consumer's own configuration may complete it."""
     instance("consumer_config", config, Mapping, "a mapping")
     try:
         fetch_settings({**_FROM_CONSUMER, **config}, None, None)

@@ -168,5 +168,5 @@ class LagFetcher:
             if was_in_use:
                 self._link = None
                 self._old_links.append(link)
-        link.shut()  # after it is dropped: its other fetches end now, and must see why
+        link.shut()  # after the drop: the link's other fetches end now, and must see that it was dropped
         return was_in_use

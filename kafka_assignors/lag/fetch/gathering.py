@@ -98,8 +98,8 @@ class Gathering:
             elif (why := self._passing.get(tp)) is not None:
                 missing[tp] = why
             else:
-                known = self._unanswered.get(tp) or self.failure or self._link.connection_failure
-                silence = known or KafkaTimeoutError("no response")
+                cause = self._unanswered.get(tp) or self.failure or self._link.connection_failure
+                silence = cause or KafkaTimeoutError("no response")
                 missing[tp] = str(lag_error(silence))
         if silence is not None and not lags:
             raise lag_error(self.failure or silence) from silence
@@ -157,7 +157,7 @@ class Gathering:
         return requests.add_coordinator(self._manager.cluster, response, group_id)
 
     async def _locate(self, partitions: Collection[TopicPartition]) -> None:
-        """Look up missing leaders; note the errors of partitions that have none."""
+        """Look up missing leaders; note the errors of partitions without one."""
         leaders = self._link.leaders
         unlocated = [tp for tp in partitions if tp not in leaders and not self._is_done(tp)]
         if not unlocated:

@@ -80,7 +80,7 @@ class GroupState:
         epoch: the epoch of a group of the new protocol (KIP-848); None if unknown, and for other groups.
         new_state: the broker's name of the state of a group of the new protocol; empty for a group of the
             classic protocol.
-        protocol_type: ``consumer``, or what else its members run, such as ``connect``.
+        protocol_type: ``consumer``, or the type of members that are no consumers, such as ``connect``.
     """
 
     group_id: str
@@ -103,8 +103,7 @@ def describe_error(described: Any) -> KafkaError | None:
     error = for_code(described.error_code)
     if not described.error_code or error is GroupIdNotFoundError:
         return None
-    failure: KafkaError = error(getattr(described, "error_message", None) or f"group {described.group_id!r}")
-    return failure
+    return error(getattr(described, "error_message", None) or f"group {described.group_id!r}")
 
 
 def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int]) -> GroupState:

@@ -3,7 +3,7 @@
 The constructor of kafka-python 3.0's ``KafkaAdminClient`` starts an I/O thread and waits for a response.
 That wait has no deadline if TLS stalls, and no other thread can end it.  After a failure the thread stays.
 ``kafka_client``, a documented argument, lets us pass our own parts: a connection manager that does not wait,
-and a loop that closes its sockets when its thread ends.  Instead ``Link.ready`` waits, as a coroutine.
+and a loop that closes its sockets when its thread ends.  ``Link.ready``, a coroutine, waits instead.
 
 This module uses no private name of kafka-python.  ``test_link.py`` checks the undocumented names it uses.
 """
@@ -39,7 +39,7 @@ _DEFAULTS = {"reconnect_backoff_max_ms": 1000}
 _WITH_REQUESTS = ("kafka.net.connection", "kafka.protocol.parser")
 """Loggers that print whole requests at DEBUG, also those with a password."""
 _IN_FLIGHT = 10_000
-"""Practically no limit.  Of twice as many requests that wait to connect, kafka-python sends only half."""
+"""Practically no limit.  If twice this many requests wait for a connection, the second half is never sent."""
 _MOST_HANG_UPS = 3
 """After so many disconnects during authentication, the broker counts as one that denies access."""
 

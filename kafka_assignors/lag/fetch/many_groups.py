@@ -2,7 +2,7 @@
 
 Each coordinator gets one DescribeGroups and one OffsetFetch for every hundred groups.  Each leader gets one
 ListOffsets for the ends and one for the begins of a fetch.  A broker without KIP-699 gets one FindCoordinator
-for each group, and one without KIP-709 one OffsetFetch.
+for each group, and a broker without KIP-709 one OffsetFetch for each.
 """
 
 from __future__ import annotations

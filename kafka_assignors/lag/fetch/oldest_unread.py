@@ -217,7 +217,7 @@ class OldestUnreadFetch:
         return True
 
     async def _skip_deleted(self, leader: int, positions: list[ReadPosition]) -> list[ReadPosition]:
-        """Move positions below the begin offset of their logs to it, and return them.
+        """Move each position below the begin of its log to the begin; return the moved positions.
 
         Retention may delete records after the begin was fetched.
         """
@@ -271,13 +271,17 @@ class OldestUnreadFetch:
 
 @dataclass
 class _Responses:
-    """One leader's responses to requests that ask for the same number of bytes of each partition."""
+    """One leader's responses to requests that ask for the same number of bytes of each partition.
 
-    too_small: list[ReadPosition] = field(default_factory=list)  # they need more bytes
-    unfinished: list[ReadPosition] = field(
-        default_factory=list
-    )  # they need another request, from a later offset
-    largest: int = 0  # bytes of the largest response
+    Attributes:
+        too_small: the positions that need more bytes.
+        unfinished: the positions that need another request, from a later offset.
+        largest: bytes of the largest response.
+    """
+
+    too_small: list[ReadPosition] = field(default_factory=list)
+    unfinished: list[ReadPosition] = field(default_factory=list)
+    largest: int = 0
 
 
 def _chunks(positions: Iterable[ReadPosition], size: int) -> list[list[ReadPosition]]:

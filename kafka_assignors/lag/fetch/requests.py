@@ -123,7 +123,7 @@ def offset_list_request(partitions: Collection[TopicPartition], which: int, isol
             )
             for name, numbers in by_topic(partitions).items()
         ],
-        min_version=2 if isolation else 1,  # version 0 returns lists of segments
+        min_version=2 if isolation else 1,  # version 0 returns lists of offsets
     )
 
 

@@ -89,7 +89,7 @@ class Retentions:
     def _due(self, keys: Sequence[_K]) -> list[_K]:
         """Return the topics or partitions to request now, and note the time."""
         now = self._clock()
-        self._asked_at = {key: at for key, at in self._asked_at.items() if now - at < AGAIN_S}
+        self._asked_at = {key: time_s for key, time_s in self._asked_at.items() if now - time_s < AGAIN_S}
         due = [key for key in keys if key not in self._asked_at]
         self._asked_at |= dict.fromkeys(due, now)
         return due
@@ -135,7 +135,7 @@ def read_refusals(response: Any) -> Iterator[tuple[str, KafkaError]]:
 
 def _limits(configs: Mapping[str, str | None]) -> Retention:
     policy = configs.get("cleanup.policy")
-    if policy is not None and "delete" not in policy:  # it may be empty, too (KIP-1161)
+    if policy is not None and "delete" not in policy:  # an empty policy deletes nothing, either (KIP-1161)
         return Retention()
     limits = [int(configs.get(name) or -1) for name in ("retention.ms", "retention.bytes")]
     if configs.get("remote.storage.enable") == "true":  # brokers return the size of the local part only

@@ -22,7 +22,7 @@ _FINE = 2048
 """Exchanges end when the largest load is at most 1/2048 above its lower bound."""
 
 _MOST_WORK = 50_000_000
-"""Most entries of shares and owners to read while unequal subscriptions are evened out: about a second."""
+"""Most entries of shares and owners that ``_even_out`` reads with unequal subscriptions: about a second."""
 
 
 def calm_owners(
@@ -88,8 +88,9 @@ def _even_out(problem: LoadProblem, owners: Owners, home: Owners, skew: int) -> 
             np.flatnonzero((owners == giver) & problem.subscribed[problem.topic_of, taker])
             for giver, taker in chain
         ]
-        # Several may move at once, but not so many that a member passes the mean and must give some back; and
-        # at most half of the moves that the ends of the chain need, because others give and take, too.
+        # Several partitions may move at once.  But no member may pass the mean, because it would have to give
+        # some back.  And only half of the moves that the ends of the chain need are made, because other
+        # members give and take, too.
         room = min(int(counts[high] - np.ceil(mean)), int(mean - counts[high] + gap), (gap - skew + 1) // 4)
         moving = max(min(room, *map(len, choices)), 1)
         for (_giver, taker), partitions in zip(chain, choices, strict=True):
@@ -120,7 +121,7 @@ def _even_out_equal(problem: LoadProblem, owners: Owners, home: Owners, skew: in
 
 
 def _in_order(problem: LoadProblem, owners: Owners, home: Owners, partitions: Vector) -> Vector:
-    """Sort by owner; partitions it did not own before go first, and among equals the heaviest."""
+    """Sort by owner; of one owner, the partitions it did not own before go first, and then the heaviest."""
     owner = owners[partitions]
     order = np.lexsort((-problem.lag[partitions], home[partitions] == owner, owner))
     return partitions[order]

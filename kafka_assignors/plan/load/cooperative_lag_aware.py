@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
-
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan.assignment import Assignment, Owners
 from kafka_assignors.plan.bounds import LagBound
@@ -56,8 +54,7 @@ def plan_cooperative_lag_aware(
         raise ProblemError(f"max_partition_skew is {max_partition_skew}, must be 1 or more, or None")
     if not 0 <= min_improvement < 1:
         raise ProblemError(f"min_improvement is {min_improvement}, must be from 0 to below 1")
-    has_subscriber = np.any(group.subscribed, axis=1)
-    if np.where(has_subscriber[group.topic_of], group.lag, 0).any():
+    if group.lag[group.assignable_topics[group.topic_of]].any():
         group = replace(group, racks={})
     elif max_partition_skew == 1:
         return plan_sticky(group, claims)
@@ -72,7 +69,7 @@ def plan_cooperative_lag_aware(
     # If no partition has an owner, no assignment is a move, and any smaller load is worth it.
     moves_are_free = bool((claims.owner[problem.assignable] == NO_MEMBER).all())
     greedy: Owners | None = None
-    # Lower the largest load until the bound excludes a plan that pays, or none is found.
+    # Lower the largest load until the bound excludes a plan that pays, or the search finds no such plan.
     while True:
         load = int(problem.loads(owners).max(initial=0))
         wanted = min(int(load * (1 - improvement)), load - noise)

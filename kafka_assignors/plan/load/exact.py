@@ -73,7 +73,7 @@ class _PlacementSearch:
             return True
         records, counts = self.records, self.counts
         left = [self.rooms[m] - records[m] for m in self.members]
-        # Once a plan is found, the loads so far may be above its limit.
+        # After a plan is found, the loads so far may be above the new limit.
         if min(left, default=0) < 0 or sum(left) < self.lag_left[depth]:
             return False
         if depth == len(self.lags):
@@ -135,9 +135,14 @@ def best_plan(
 ) -> Owners | None:
     """Find the plan that minimises the largest load, or the moves, within limits.
 
-    ``home`` are the owners before, ``limits`` the largest load and the number of moves allowed.
-    ``largest_count`` is the most partitions of a member, and ``fits`` whether a plan keeps the rule of
-    counts.  The search ends at ``enough`` moves, or at this load.
+    Args:
+        problem: the partitions and members.
+        home: by partition, its owner before.
+        limits: the largest load and the number of moves allowed.
+        by_moves: minimise the moves; else the largest load.
+        enough: moves, or a load without ``by_moves``; the search ends with the first plan that has no more.
+        largest_count: the most partitions of a member.
+        fits: returns whether a plan keeps the rule of counts.
 
     Returns:
         The best plan found within a limit of nodes; None if there was none, or if the problem has more

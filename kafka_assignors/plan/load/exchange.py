@@ -12,6 +12,7 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.working_plan import Exchange, WorkingPlan
 
 _NEVER = 2**63 - 1  # larger than any load
+_ALL = slice(None)  # selects all partitions
 
 _MOST_BUNDLED = 24
 """Bundles are tried if neither member may give more.  Otherwise single partitions are enough choice."""
@@ -77,8 +78,7 @@ class Pair:
         records = np.maximum(given, 0)
         high = self._capacities.of(self.high, self._records[0] - records)
         low = self._capacities.of(self.low, self._records[1] + records)
-        excess: Vector = np.where(given > 0, np.maximum(high, low) - self.low_load, _NEVER)
-        return excess
+        return np.where(given > 0, np.maximum(high, low) - self.low_load, _NEVER)
 
     @property
     def work(self) -> int:
@@ -97,30 +97,26 @@ class Pair:
 def best_single(pair: Pair) -> RatedExchange | None:
     """The best exchange of one partition for one, or for none.  Cost: a binary search for each partition."""
     if not pair.adds_no_moves:
-        return _single(pair, None, None)
+        return _single(pair, _ALL, _ALL)
     # The two costs of an exchange must add up to at most 0: neither is 1, or one of them is -1.
     gives, takes = pair.give_costs, pair.take_costs
     candidates = [_single(pair, gives <= 0, takes <= 0)]
     if (comes_home := takes < 0).any():
-        candidates.append(_single(pair, None, comes_home))
+        candidates.append(_single(pair, _ALL, comes_home))
     if (comes_home := gives < 0).any():
-        candidates.append(_single(pair, comes_home, None))
+        candidates.append(_single(pair, comes_home, _ALL))
     return min(filter(None, candidates), default=None, key=lambda candidate: candidate.load)
 
 
-def _single(pair: Pair, gives: Mask | None, takes: Mask | None) -> RatedExchange | None:
-    """The best exchange among the partitions that the masks select.  None: all partitions."""
-    give, give_lags = (
-        (pair.gives, pair.give_lags) if gives is None else (pair.gives[gives], pair.give_lags[gives])
-    )
-    take, take_lags = (
-        (pair.takes, pair.take_lags) if takes is None else (pair.takes[takes], pair.take_lags[takes])
-    )
+def _single(pair: Pair, gives: Mask | slice, takes: Mask | slice) -> RatedExchange | None:
+    """The best exchange among the partitions that ``gives`` and ``takes`` select."""
+    give, give_lags = pair.gives[gives], pair.give_lags[gives]
+    take, take_lags = pair.takes[takes], pair.take_lags[takes]
     if not len(give):
         return None
     best, exchange = pair.gap, None
     # One for none: nothing comes home in return, so the partition may leave home only if moves may be added.
-    if 1 in pair.steps and not (pair.adds_no_moves and gives is None):
+    if 1 in pair.steps and not (pair.adds_no_moves and gives is _ALL):
         excess = pair.excess_after(give_lags)
         i = int(excess.argmin())
         if excess[i] < best:

@@ -74,11 +74,11 @@ def in_whole_records(forecast: npt.NDArray[np.float64], topic_of: npt.NDArray[np
 
 def _with_means(values: npt.NDArray[np.float64], topic_of: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
     """Replace each NaN by the mean of its topic, else by the mean of all, else by 0."""
-    known = ~np.isnan(values)
-    if not known.any():
+    is_known = ~np.isnan(values)
+    if not is_known.any():
         return np.zeros_like(values)
     topics = int(topic_of.max()) + 1
-    count = np.bincount(topic_of[known], minlength=topics)
-    total = np.bincount(topic_of[known], values[known], minlength=topics)
-    mean = np.where(count > 0, total / np.maximum(count, 1), values[known].mean())
-    return np.where(known, values, mean[topic_of])
+    count = np.bincount(topic_of[is_known], minlength=topics)
+    total = np.bincount(topic_of[is_known], values[is_known], minlength=topics)
+    mean = np.where(count > 0, total / np.maximum(count, 1), values[is_known].mean())
+    return np.where(is_known, values, mean[topic_of])

@@ -6,7 +6,7 @@ from heapq import heapify, heappop, heapreplace
 
 import numpy as np
 
-from kafka_assignors.plan.arrays import Mask, Matrix, Vector
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector, count_pairs
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.working_plan import LoadProblem
 
@@ -39,8 +39,7 @@ def redeal(problem: LoadProblem, owners: Owners, movable: Mask, *, keep_counts: 
     kind = kind_of_topic[problem.topic_of[chosen]]
     room = subscribers * np.int64(len(chosen))
     if keep_counts:
-        cells = np.bincount(kind * problem.members + owners[chosen], minlength=room.size)
-        room = cells.reshape(room.shape)
+        room = count_pairs(kind, owners[chosen], (len(subscribers), problem.members))
     if problem.equal and len(chosen):
         dealt[chosen] = _of_one_kind(problem, chosen, records, room[kind[0]].tolist())
     else:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafka_assignors.plan.arrays import Mask, Matrix, Vector
+from kafka_assignors.plan.arrays import Matrix, Vector, count_pairs
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.model import Group
 
@@ -35,8 +35,8 @@ class Exchange(NamedTuple):
 class LoadProblem:
     """The part of a load problem that exchanges do not change.
 
-    ``subscribers`` are the members that subscribe to a topic with partitions; ``equal``: whether all of them
-    subscribe to the same of these topics.
+    ``assignable`` are the partitions whose topic has a subscriber.  ``subscribers`` are the members that
+    subscribe to a topic with partitions; ``equal`` is whether they all subscribe to the same of these topics.
     """
 
     def __init__(self, group: Group) -> None:
@@ -46,9 +46,8 @@ class LoadProblem:
         self.subscribed = group.subscribed
         self.kinds = group.kinds
         self.members = len(group.members)
-        has_subscriber: Mask = np.any(self.subscribed, axis=1)
-        topics = np.flatnonzero(has_subscriber & (group.counts > 0))
-        self.assignable = np.flatnonzero(has_subscriber[group.topic_of])
+        topics = group.assignable_topics
+        self.assignable = np.flatnonzero(topics[group.topic_of])
         self.subscribers = np.flatnonzero(self.subscribed[topics].any(axis=0))
         self.equal = bool(self.subscribed[np.ix_(topics, self.subscribers)].all())
 
@@ -56,8 +55,7 @@ class LoadProblem:
         """Number of partitions that each member has of each topic, shape (topics, members)."""
         topics, members = self.subscribed.shape
         assigned = np.flatnonzero(owners >= 0)
-        cells = self.topic_of[assigned].astype(np.int64) * members + owners[assigned]
-        return np.bincount(cells, minlength=topics * members).reshape(topics, members)
+        return count_pairs(self.topic_of[assigned], owners[assigned], (topics, members))
 
     def counts(self, owners: Owners) -> Vector:
         """By member: its number of partitions."""
@@ -76,7 +74,7 @@ class LoadProblem:
 
 
 class WorkingPlan:
-    """A plan under change.  ``parts`` are a member's partitions, lightest first; ``lags`` are theirs."""
+    """A plan under change.  ``parts`` are each member's partitions, lightest first; ``lags`` their lags."""
 
     def __init__(self, problem: LoadProblem, owners: Owners) -> None:
         self.problem = problem

@@ -82,8 +82,8 @@ def _owning(group: Group, claims: Claims, line: Vector) -> Vector:
     members = len(group.members)
     kind_of_topic, subscribed = group.kinds
     kind = kind_of_topic[group.topic_of]
-    known = claims.owner != NO_MEMBER
-    pairs, counts = np.unique(kind[known] * members + claims.owner[known], return_counts=True)
+    is_owned = claims.owner != NO_MEMBER
+    pairs, counts = np.unique(kind[is_owned] * members + claims.owner[is_owned], return_counts=True)
     kind_of_pair, member = np.divmod(pairs, members)
     rank = np.empty(members, np.int64)
     rank[line] = np.arange(members)

@@ -51,7 +51,7 @@ def standing_owners(history: TaskHistory) -> Vector:
     return owners
 
 
-def balanced_owners(history: TaskHistory, standing: Vector, kinds: list[int], base: Vector) -> Vector:
+def balanced_owners(history: TaskHistory, standing: Vector, subtopologies: list[int], base: Vector) -> Vector:
     """Return the target of the active tasks of some subtopologies.
 
     Goals in order: balance, in total and in each subtopology; the fewest tasks that leave their standing
@@ -59,28 +59,28 @@ def balanced_owners(history: TaskHistory, standing: Vector, kinds: list[int], ba
     factor above 1 no task moves while the standing owners are within it.  Otherwise, of the moves that a
     factor of 1 would take, only those are made that the balance factor asks for.
 
-    If ``base`` itself is beyond the factor, balance in total ranks before balance in each subtopology: the
-    tasks fill up the members' loads.  The tasks in ``base``, those of other subtopologies, count in the
-    total.
+    The total includes ``base``: by member, its tasks of other subtopologies.  If ``base`` itself is beyond
+    the factor, balance in total ranks before balance in each subtopology: the tasks fill up the members'
+    loads.
 
     Returns:
         By task: its owner; ``NO_MEMBER`` for tasks of other subtopologies.
     """
     target = np.full(len(history.tasks), NO_MEMBER, np.int64)
-    if not kinds:
+    if not subtopologies:
         return target
-    mine = np.isin(history.sub, kinds)
+    mine = np.isin(history.sub, subtopologies)
     target[mine] = standing[mine]
-    supply = np.diff(history.firsts)[kinds]
-    owned = history.counts(target)[kinds]
+    supply = np.diff(history.firsts)[subtopologies]
+    owned = history.counts(target)[subtopologies]
     factor = history.options.balance_factor
     if bool((target[mine] != NO_MEMBER).all()) and is_within(owned, base, factor):
         return target
     if is_beyond(base, factor):
         shares = even_loads(supply, owned, base)
     else:
-        shares = even_shares(supply, owned, base, _preference(history, target, kinds, owned, base))
-    pick_tasks(history, target, kinds, shares - owned)
+        shares = even_shares(supply, owned, base, _preference(history, target, subtopologies, owned, base))
+    pick_tasks(history, target, subtopologies, shares - owned)
     exchange(history, target, standing, base)
     if factor > 1:
         undo_needless_moves(history, target, standing, base)
@@ -88,7 +88,7 @@ def balanced_owners(history: TaskHistory, standing: Vector, kinds: list[int], ba
 
 
 def _preference(
-    history: TaskHistory, owners: Vector, kinds: list[int], owned: Matrix, base: Vector
+    history: TaskHistory, owners: Vector, subtopologies: list[int], owned: Matrix, base: Vector
 ) -> Matrix:
     """How much each cell prefers a larger share (``supply // members`` plus one), because of existing copies.
 
@@ -97,27 +97,27 @@ def _preference(
     with a smaller share.  Copies of tasks that have to move, and likely warm-ups, count more than once, so
     that moves go on as planned.
     """
-    supply, members = np.diff(history.firsts)[kinds], len(base)
+    supply, members = np.diff(history.firsts)[subtopologies], len(base)
     floor, loads = supply // members, base + owned.sum(axis=0)
     gets = owned <= floor[:, None]
     too_much = (owned > -(-supply[:, None] // members)) | (
         loads > -(-int(base.sum() + supply.sum()) // members)
     )
-    there = np.zeros((8, *owned.shape), np.int64)  # copies, by weight; a weight is at most 8
-    leaves = np.zeros((8, *owned.shape), np.int64)  # tasks that could move to them, by weight
-    for row, kind in enumerate(kinds):
+    copies = np.zeros((8, *owned.shape), np.int64)  # by weight, which is at most 8
+    leaves = np.zeros((8, *owned.shape), np.int64)  # tasks that could move to these copies, by weight
+    for row, subtopology in enumerate(subtopologies):
         takers = {p: [m for m in members if gets[row, m]] for p, members in enumerate(history.members_of)}
-        for task in range(history.firsts[kind], history.firsts[kind + 1]):
+        for task in range(history.firsts[subtopology], history.firsts[subtopology + 1]):
             owner, most = int(owners[task]), 0
             for process in history.ready[task]:
                 for member in takers[process]:
                     if member != owner:
                         weight = 1 + history.warm_up_likelihood(task, owner, member)
                         weight += 4 * bool(owner == NO_MEMBER or too_much[row, owner])
-                        there[:weight, row, member] += 1
+                        copies[:weight, row, member] += 1
                         most = max(most, weight)
             if owner != NO_MEMBER:
                 leaves[:most, row, owner] += 1
     wanted = np.abs(floor[:, None] - owned) + gets
-    preference: Matrix = np.where(gets, there >= wanted, -(leaves >= wanted).astype(np.int64)).sum(axis=0)
+    preference: Matrix = np.where(gets, copies >= wanted, -(leaves >= wanted).astype(np.int64)).sum(axis=0)
     return preference

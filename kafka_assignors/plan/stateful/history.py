@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kafka_assignors.plan.arrays import Mask, Matrix, Vector
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector, count_pairs
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.model import StatefulGroup, Task, TaskPlanOptions
 
@@ -23,8 +23,7 @@ class TaskHistory:
     """The reports, indexed by the numbers of tasks, members and processes.
 
     Tasks are numbered subtopology by subtopology, members in the order of the group, processes in the order
-    of their first member.  Cost: linear in the members' reports if each task has few
-    standbys.
+    of their first member.  Cost: linear in the members' reports if each task has few standbys.
 
     Attributes:
         tasks: all tasks.
@@ -170,11 +169,9 @@ class TaskHistory:
         Args:
             owners: by task, its owner; ``NO_MEMBER``: the task does not count.
         """
-        rows, members = len(self.firsts) - 1, len(self.process)
-        known = owners != NO_MEMBER
-        cells = self.sub[known] * members + owners[known]
-        counts: Matrix = np.bincount(cells, minlength=rows * members).reshape(rows, members)
-        return counts
+        is_owned = owners != NO_MEMBER
+        shape = len(self.firsts) - 1, len(self.process)
+        return count_pairs(self.sub[is_owned], owners[is_owned], shape)
 
     def fits(self, others: Collection[int]) -> Mask:
         """By member: whether it may have a copy of a task if these other members have one.

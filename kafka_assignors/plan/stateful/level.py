@@ -9,13 +9,13 @@ from kafka_assignors.plan.stateful.copies import Standbys
 from kafka_assignors.plan.stateful.history import TaskHistory
 
 
-def copy_limits(history: TaskHistory, tasks: int) -> tuple[Vector, Vector]:
+def copy_limits(history: TaskHistory, copies: int) -> tuple[Vector, Vector]:
     """Return, by member, the fewest and the most copies (active tasks and standbys) of a balanced placement.
 
-    A process holds at most one copy of a task, so a process with few members may be full before its members
-    have as many as others.  The other members then share the rest.  A balance factor above 1 lowers the
-    fewest and keeps the most.  So a new member needs fewer copies; only members above the most give some.
-    ``tasks`` is the number of stateful active tasks and standbys of all members.
+    A process holds at most one copy of a task, so a process with many members may be full before its members
+    have as many copies as others.  The other members then share the rest.  A balance factor above 1 lowers
+    the fewest and keeps the most.  So a new member needs fewer copies; only members above the most give some.
+    ``copies`` is the number of stateful active tasks and standbys of all members.
     """
     factor, size = history.options.balance_factor, len(history.process)
     low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -23,15 +23,15 @@ def copy_limits(history: TaskHistory, tasks: int) -> tuple[Vector, Vector]:
     open_processes = list(history.members_of)
     while open_processes:
         count = sum(map(len, open_processes))
-        full = [members for members in open_processes if len(members) * tasks > most * count]
+        full = [members for members in open_processes if len(members) * copies > most * count]
         if not full:
             members_left = np.concatenate(open_processes)
-            high[members_left] = -(-tasks // count)
-            low[members_left] = min(tasks // count, max(-(-tasks // count) - factor, 0))
+            high[members_left] = -(-copies // count)
+            low[members_left] = min(copies // count, max(-(-copies // count) - factor, 0))
             break
         for members in full:
             low[members], high[members] = most // len(members), -(-most // len(members))
-            tasks -= most
+            copies -= most
         open_processes = [members for members in open_processes if members not in full]
     return low, high
 
@@ -42,11 +42,11 @@ def level(history: TaskHistory, standbys: Standbys, low: Vector, high: Vector) -
     moves = _Moves(history, standbys)
     # First drain the members above ``high``, then fill those below ``low``.
     for limit in (high, low):
-        while moves.search(loads > limit, loads < limit, with_new_copies=False):
+        while moves.along_chain(loads > limit, loads < limit, with_new_copies=False):
             pass
         while moves.directly(loads - limit):
             pass
-        while moves.search(loads > limit, loads < limit, with_new_copies=True):
+        while moves.along_chain(loads > limit, loads < limit, with_new_copies=True):
             pass
 
 
@@ -91,7 +91,7 @@ class _Moves:
             self._offers[member] = np.array(tasks, np.int64), fits
         return self._offers[member]
 
-    def search(self, sources: Mask, sinks: Mask, *, with_new_copies: bool) -> bool:
+    def along_chain(self, sources: Mask, sinks: Mask, *, with_new_copies: bool) -> bool:
         """Move standbys along the shortest chain from a source to a sink; return whether there is one.
 
         Each member of the chain passes one standby on to the next.  New copies are built only with

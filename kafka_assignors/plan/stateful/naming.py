@@ -10,20 +10,20 @@ from kafka_assignors.plan.stateful.history import TaskHistory
 from kafka_assignors.plan.sticky.deal import turns
 
 
-def pick_tasks(history: TaskHistory, target: Vector, kinds: list[int], change: Matrix) -> None:
+def pick_tasks(history: TaskHistory, target: Vector, subtopologies: list[int], change: Matrix) -> None:
     """Move tasks to members that get more of a subtopology, from members that get less.
 
     First tasks with state at the new member, then tasks that need a new copy anyway, then others.  Changes
-    ``target``, and overwrites ``change``, the gain of each member by subtopology.
+    ``target``, and overwrites ``change``: by subtopology and member, how many more tasks the member gets.
     """
     free: list[int] = []
     cells: list[int] = []
     members = change.shape[1]
-    for row, kind in enumerate(kinds):
+    for row, subtopology in enumerate(subtopologies):
         need = {m: int(change[row, m]) for m in np.flatnonzero(change[row] > 0).tolist()}
         if not need:
             continue
-        first, end = history.firsts[kind], history.firsts[kind + 1]
+        first, end = history.firsts[subtopology], history.firsts[subtopology + 1]
         give = {m: -int(change[row, m]) for m in np.flatnonzero(change[row] < 0).tolist()}
         may_go = [t for t in range(first, end) if target[t] == NO_MEMBER or int(target[t]) in give]
         _follow_state(history, target, may_go, give, need)
@@ -33,8 +33,8 @@ def pick_tasks(history: TaskHistory, target: Vector, kinds: list[int], change: M
         for m, units in need.items():
             change[row, m] = units
     if free:
-        where = np.array(cells, np.int64)
-        target[free] = turns(where, change.reshape(-1)[where], members)
+        missing = np.array(cells, np.int64)
+        target[free] = turns(missing, change.reshape(-1)[missing], members)
 
 
 def _follow_state(
@@ -51,7 +51,7 @@ def _follow_state(
     for member in need:
         processes.setdefault(history.process[member], []).append(member)
     choices = {t: sum(len(processes.get(p, ())) for p in history.ready[t]) for t in may_go}
-    ways = [
+    moves = [
         (
             history.owner[task] == NO_MEMBER,
             process not in history.ready[task],
@@ -69,7 +69,7 @@ def _follow_state(
         for member in processes.get(process, ())
     ]
     gone = set()
-    for *_, task, member in sorted(ways):
+    for *_, task, member in sorted(moves):
         owner = int(target[task])
         if task not in gone and need[member] and (owner == NO_MEMBER or give[owner]):
             gone.add(task)

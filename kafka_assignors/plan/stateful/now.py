@@ -16,9 +16,9 @@ class WarmUp(NamedTuple):
     """A wanted warm-up; sorts by priority.
 
     Attributes:
-        is_new: whether the member has yet to begin it.
-        rank: the rank of its copy, as in ``TaskHistory.ranks``.
-        for_standby: whether it becomes a standby in the target, not the active task.
+        is_new: whether the member has yet to begin the warm-up.
+        rank: the rank of the member's copy, as in ``TaskHistory.ranks``.
+        for_standby: whether the copy becomes a standby in the target, not the active task.
     """
 
     is_new: bool
@@ -64,18 +64,18 @@ def roles_now(
             now.standbys.append(others)
             continue
         best = history.best_rank(task)
-        runs = target
+        runner = target
         if target != NO_MEMBER and history.rank(task, process[target]) != best:
-            runs = standing[task]
-        now.active.append(runs)
-        if history.copies[sub[task]] == 1 and runs == target:
+            runner = standing[task]
+        now.active.append(runner)
+        if history.copies[sub[task]] == 1 and runner == target:
             now.standbys.append([])
             continue
         wanted = [target, *others]
-        chosen = _next_caught_up(history, task, runs, wanted)
+        chosen = _next_caught_up(history, task, runner, wanted)
         now.standbys.append(chosen)
-        served = {process[m] for m in (runs, *chosen)}
-        is_target = is_target and runs == target and sorted(chosen) == sorted(others)
+        served = {process[m] for m in (runner, *chosen)}
+        is_target = is_target and runner == target and sorted(chosen) == sorted(others)
         for member in wanted:
             if process[member] not in served:
                 rank = history.rank(task, process[member])
@@ -85,8 +85,8 @@ def roles_now(
     return now._replace(is_target=is_target)
 
 
-def _next_caught_up(history: TaskHistory, task: int, runs: int, wanted: list[int]) -> list[int]:
-    """The standbys of this round: by rank, on a tie first those of the target, then current ones."""
+def _next_caught_up(history: TaskHistory, task: int, runner: int, wanted: list[int]) -> list[int]:
+    """The standbys beside the member that runs the task: by rank, then the target's, then current ones."""
     process, ranks = history.process, history.ranks[task]
     count = history.copies[history.sub[task]] - 1
     target = {process[m]: m for m in wanted}
@@ -95,7 +95,7 @@ def _next_caught_up(history: TaskHistory, task: int, runs: int, wanted: list[int
         current.setdefault(process[history.owner[task]], history.owner[task])
     candidates = sorted(
         (history.rank(task, p), p not in target, p not in current, p)
-        for p in {*ranks, *target} if p != process[runs]
+        for p in {*ranks, *target} if p != process[runner]
     )  # fmt: skip
     chosen: list[int] = []
     for *_, p in candidates[:count]:

@@ -59,7 +59,7 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
     level(history, standbys, low, high)
 
     now = roles_now(history, standing.tolist(), active.tolist(), standbys.of)
-    stateless = [s for s, kind in enumerate(group.subtopologies) if not kind.stateful]
+    stateless = [i for i, subtopology in enumerate(group.subtopologies) if not subtopology.stateful]
 
     def filled_up(owners: Vector) -> Vector:
         loads = np.bincount(owners[stateful], minlength=members)
@@ -71,7 +71,7 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
     return StatefulPlan(
         active=_named(history, enumerate(active_now.tolist())),
         standby=_named(history, ((task, m) for task, of in enumerate(now.standbys) for m in of)),
-        warmup=_named(history, ((wanted.task, wanted.member) for wanted in warmups)),
+        warmup=_named(history, ((warmup.task, warmup.member) for warmup in warmups)),
         probing=not now.is_target,
         target_active=_named(history, enumerate(target.tolist())),
         target_standby=_named(history, ((task, m) for task, of in enumerate(standbys.of) for m in of)),

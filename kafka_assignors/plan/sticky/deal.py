@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.plan.arrays import Mask, Matrix, Vector
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector, count_pairs
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.goals import TransportProblem
@@ -36,7 +36,7 @@ class Lots:
 
     def __init__(self, group: Group, owner: Owners | None = None) -> None:
         self.group = group
-        self.topics = np.flatnonzero((group.counts > 0) & group.subscribed.any(axis=1))
+        self.topics = np.flatnonzero(group.assignable_topics)
         self.members = np.flatnonzero(group.subscribed[self.topics].any(axis=0))
         row = np.full(len(group.names), NO_MEMBER)
         row[self.topics] = np.arange(len(self.topics))
@@ -54,9 +54,8 @@ class Lots:
     def problem(self, *, keep_all: bool) -> TransportProblem:
         """Return the problem of the counts; with ``keep_all`` every partition must stay with its owner."""
         shape = len(self.topic_of_lot), len(self.members)
-        known = self.owner != NO_MEMBER
-        cells = self.lot_of[known] * shape[1] + self.owner[known]
-        owned = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+        is_owned = self.owner != NO_MEMBER
+        owned = count_pairs(self.lot_of[is_owned], self.owner[is_owned], shape)
         return TransportProblem(
             supply=np.bincount(self.lot_of, minlength=shape[0]),
             subscribed=self.group.subscribed[np.ix_(self.topic_of_lot, self.members)],
@@ -99,8 +98,8 @@ def deal(lots: Lots, shares: Matrix) -> Owners:
     kept = np.flatnonzero(keeps)
     owners[lots.partitions[kept]] = lots.members[lots.owner[kept]]
     members = len(lots.members)
-    missing = shares.copy().reshape(-1)
-    missing -= np.bincount(lots.lot_of[kept] * members + lots.owner[kept], minlength=len(missing))
+    kept_shares = count_pairs(lots.lot_of[kept], lots.owner[kept], (len(shares), members))
+    missing = (shares - kept_shares).reshape(-1)
     cells = np.flatnonzero(missing)
     if len(cells):
         owners[lots.partitions[~keeps]] = lots.members[turns(cells, missing[cells], members)]

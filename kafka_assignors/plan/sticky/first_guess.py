@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.plan.arrays import Matrix, Vector
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.sticky.goals import TransportProblem
 
 _FEW = 256
@@ -39,7 +39,7 @@ def first_shares(problem: TransportProblem) -> Matrix:
 
 
 def _fill(problem: TransportProblem, shares: Matrix, loads: Vector, quotas: Vector | None) -> None:
-    """Deal the free units to the lowest loads; near members come first, up to their quotas."""
+    """Deal the free units to the lowest loads; with ``quotas``, near members come first, up to these."""
     left: Vector = problem.supply - shares.sum(axis=1)
     # Topics with the fewest subscribers come first, because they have the least choice.
     by_choice = np.argsort(problem.subscribed.sum(axis=1), kind="stable")
@@ -53,7 +53,7 @@ def _fill(problem: TransportProblem, shares: Matrix, loads: Vector, quotas: Vect
 
 
 def _quotas(partitions: int, loads: Vector) -> Vector:
-    """Fair loads with equal subscriptions.  Loads above the even size get larger quotas, by seniority."""
+    """Fair loads with equal subscriptions.  Members above the even size come first for the larger quotas."""
     size, longer = divmod(partitions, len(loads))
     quotas = np.full(len(loads), size, np.int64)
     quotas[np.argsort(loads <= size, kind="stable")[:longer]] += 1
@@ -82,7 +82,7 @@ def _give_up(shares: Matrix, limits: Vector, supply: Vector) -> None:
         shares[:, member] = column
 
 
-def _pour(units: int, takers: Vector, row: Vector, loads: Vector, limits: Vector | None = None) -> int:
+def _pour(units: int, takers: Mask, row: Vector, loads: Vector, limits: Vector | None = None) -> int:
     """Deal units of one row to the lowest loads of ``takers``; return the units left over.
 
     No share grows beyond an even one, and none by more than the member's entry in ``limits``.

@@ -22,7 +22,8 @@ ALL = (slice(None), slice(None))
 class TransportProblem:
     """A transport problem: the partitions of each row, and the members that may get them.
 
-    A row is a topic or, with racks, its partitions with replicas in the same racks: only owners differ.
+    A row is a lot (``deal.Lots``): a topic or, with racks, a part of one.  Only the owners of its partitions
+    differ.
 
     Attributes:
         supply: partitions of each row, shape (rows,).

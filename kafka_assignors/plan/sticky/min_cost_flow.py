@@ -26,7 +26,7 @@ from kafka_assignors.plan.sticky.residual import Residual
 from kafka_assignors.plan.sticky.zero_cost_flow import FlowPhase, Labels
 
 _ROUNDS = 6
-"""Rounds of Bellman-Ford before the repair, for goals of cells; without negative cycles four mostly do."""
+"""Rounds of Bellman-Ford before the repair, for goals of cells.  If no cycle is negative, four often do."""
 
 _UNIT_BITS = 6
 """Single units are fast enough while costs are off by at most this many bits."""

@@ -81,9 +81,9 @@ class Labels:
         if not len(members):
             return False
         value = int((self.member[members] + self._net.grow[members]).min())
-        fallen = value < self.hub
+        has_fallen = value < self.hub
         self.hub = min(value, self.hub)
-        return fallen
+        return has_fallen
 
     def negative(self) -> tuple[Any, Any, Vector, Vector]:
         """Return the negative reduced costs of the arcs, in arrays shaped as the costs; 0 elsewhere."""
@@ -142,8 +142,7 @@ class FlowPhase:
     def reached(self) -> Mask:
         """By node: whether excess can reach it."""
         # The distance of a node out of reach stays near ``far`` (see `_label_all`), twice this limit.
-        near: Mask = self._distance() < self._net.forbidden // 32
-        return near
+        return self._distance() < self._net.forbidden // 32
 
     def send(self) -> None:
         """Push along shortest paths until none is left, and raise the potentials."""

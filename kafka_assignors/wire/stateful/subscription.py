@@ -24,9 +24,11 @@ from kafka_assignors.wire.stateful.task_section import Task
 from kafka_assignors.wire.stateful.version import LATEST_VERSION, NewerHeader, check_header
 
 MOST_OTHERS = 1_000
-"""Maximum lags that a member sends of tasks that are neither active nor standby here: 5 to 9 KB.  Such
-state is useful only if it is recent, and the broker keeps all members' user data in one record, limited to a
-megabyte in most clusters."""
+"""Maximum lags that a member sends of tasks that are neither active nor standby here: 5 to 9 KB.
+
+State of such a task is useful only if it is recent, so the least lags are sent.  The broker keeps all
+members' user data in one record, limited to a megabyte in most clusters.
+"""
 
 LONGEST_RACK = 255
 """Maximum bytes of a rack."""
