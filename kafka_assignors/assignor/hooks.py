@@ -127,7 +127,7 @@ class StrategyHooks(AbstractPartitionAssignor):
 
         Args:
             group: the members, and the topics that the metadata lists.
-            claims: the partitions its members own.
+            claims: the partitions that members own.
             unlisted: owned partitions that the metadata does not list; their owners keep them.
         """
         return keep_owned(group, claims, unlisted)
