@@ -29,6 +29,7 @@ from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Member, Ownership, TopicPartition, shown
 from kafka_assignors.wire import budget, lag_user_data
 from kafka_assignors.wire.compact_lag_user_data import OwnClaims
+from kafka_assignors.wire.compact_ownership import in_order
 
 log = logging.getLogger("kafka_assignors")
 
@@ -159,7 +160,7 @@ class LagAssignor(Assignor):
                 """Whether the member is still in the generation of this assignment."""
                 return self._access.generation() == joined_generation
 
-            owned = [TopicPartition(t, p) for t, ps in self._owned.items() for p in ps]
+            owned = in_order(self._owned)
             self._own.begin(owned)
             keeper.keep(owned, is_current)
             self._access.recorder.watch_lag(keeper.age_s)

@@ -96,8 +96,7 @@ class OwnReport:
         self._measured_for = owned, generation
         lags, measured_at = ({}, 0.0) if keeper is None else keeper.report()
         self._age_ms = 1000 * (self._now() - measured_at) if lags else 0
-        partitions = (TopicPartition(topic, p) for topic, numbers in owned.items() for p in numbers)
-        self._lags = {partition: lags[partition] for partition in partitions if partition in lags}
+        self._lags = {partition: lags[partition] for partition in in_order(owned) if partition in lags}
         self._rates = {} if self._throughput is None else self._throughput.rates(self._lags)
         self._reported_rate = None if self._service_rate is None else self._service_rate.report()
 

@@ -39,8 +39,8 @@ def store_error(error: Exception, where: object, *, logged: bool = True, in_use:
     would fail again on a restored store, forever.
     """
     text = " ".join(str(error).split())
-    corrupt = text.startswith("Corruption")
-    if not corrupt:
+    is_corrupt = text.startswith("Corruption")
+    if not is_corrupt:
         for number in (*_FULL, *_DENIED, *_LOCKED, *_OTHER):
             if os.strerror(number) in text:
                 return _error_of(number, str(where), os.strerror(number))
@@ -51,7 +51,7 @@ def store_error(error: Exception, where: object, *, logged: bool = True, in_use:
         return StateError(f"cannot use {where}: {detail}")
     if logged:
         return StateDamagedError(f"the store {where} is damaged and must be restored: {detail}")
-    if corrupt and "IO error" not in text:
+    if is_corrupt and "IO error" not in text:
         return StateDamagedError(
             f"the store {where} is damaged, has no changelog, and its state is lost: {detail}"
         )

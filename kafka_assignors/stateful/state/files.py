@@ -16,7 +16,7 @@ def write_whole(path: Path, data: bytes) -> None:
     """Replace a file atomically and on disk: a crash of the machine leaves the old file or the new one.
 
     Raises:
-        StateError: the write failed: the file is the old one, or already the new one.
+        StateError: the write failed; the file is the old one, or already the new one.
     """
     try:
         atomic_write(path, data, sync=True)

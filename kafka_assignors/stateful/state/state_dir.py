@@ -113,7 +113,7 @@ class StateDir:
         return self._clock()
 
     def unconfirmed_s(self, task: Task) -> float:
-        """Seconds since a task's checkpoint was written or confirmed; 0 without a checkpoint."""
+        """Return the seconds since a task's checkpoint was written or confirmed; 0 without a checkpoint."""
         try:
             return max(0.0, self._clock() - (self._dir(task) / "checkpoint").stat().st_mtime)
         except OSError:
@@ -187,9 +187,9 @@ class StateDir:
         return removed
 
     def close(self, timeout_s: float | None = None) -> None:
-        """Unlock the directory, after the stores were closed and a running deletion ended.  Safe to repeat.
+        """Unlock the directory, after the stores were closed.  Safe to repeat.
 
-        It waits ``timeout_s`` for a deletion; the next start deletes the rest.
+        Waits up to ``timeout_s`` (None: no limit) for a running deletion; the next start deletes the rest.
         """
         with self._guard:
             if self._closed:
@@ -223,7 +223,7 @@ class StateDir:
         delete_directory(self._rename_removed(path))
 
     def released(self, claimed: TaskDir) -> None:
-        """Note that a task's directory is free, and the time of its last use."""
+        """Note that a task's directory is free, and that it was in use until now."""
         with self._guard:
             if self._claimed.get(claimed.task) is claimed:
                 del self._claimed[claimed.task]
@@ -265,7 +265,7 @@ class StateDir:
             raise StateClosedError(f"{self.path} was closed")
 
     def _identify(self) -> UUID:
-        """Return the id in the file, or a new one; write it with our pid for others to see."""
+        """Return the id in the file, or a new one; write it with this process's pid, for `_holder`."""
         file = self.path / "process"
         try:
             process_id = UUID(read_json(read_up_to(file, 1000) or b"")["process_id"])

@@ -35,7 +35,9 @@ class TaskDir:
         return self.path / "store"
 
     def read_checkpoint(self) -> Checkpoint | Damaged | None:
-        """Return the checkpoint; None: there is none.  If it is missing or damaged, wipe before a restore.
+        """Return the checkpoint; None: there is none.
+
+        If the checkpoint is missing or damaged, wipe the directory before a restore.
 
         Raises:
             StateError: the file cannot be read.
