@@ -186,7 +186,7 @@ def _generation(member: JoinedMember) -> int | None:
 
 
 def _unowned(result: Rebalance) -> list[RebalanceCause]:
-    """Return the topics with unowned partitions as a cause; none if no partition has an owner."""
+    """Return a cause with the topics that have unowned partitions; none if no partition has an owner."""
     group, owner = result.group, result.claims.owner
     has_reader = np.asarray(np.any(group.subscribed, axis=1))[group.topic_of]
     unowned = (owner == NO_MEMBER) & has_reader
@@ -201,6 +201,6 @@ def _unowned(result: Rebalance) -> list[RebalanceCause]:
 
 
 def _prefix(member_id: str) -> str | None:
-    """Return the client id, or the instance id of a static member, in a member id; None without one."""
+    """Return the client id, or the instance id of a static member, in a member id; None if it has no UUID."""
     match = _GENERATED_ID.fullmatch(member_id)
     return None if match is None else match[1]

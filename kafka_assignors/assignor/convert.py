@@ -17,7 +17,7 @@ SUBSCRIPTION_VERSION = 3  # owned partitions (v1), generation (v2) and rack (v3)
 
 
 def ownership(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
-    """Group partitions by topic, in order."""
+    """Return topic -> partition numbers; topics and numbers ascend."""
     return by_topic(sorted(partitions))
 
 

@@ -63,7 +63,7 @@ class StatefulConsumer:
         **consumer_config: as for ``KafkaConsumer``; ``group_id`` names the application.
 
     Raises:
-        OptionError: a setting is missing or invalid.  (``KafkaConsumer`` raises its own errors for its own.)
+        OptionError: a setting is missing or invalid.  (``KafkaConsumer`` raises other errors for its own.)
         TopologyError: topics are missing, or those of a subtopology differ in partitions.
         ChangelogError: a changelog cannot be created, or its settings would lose state.
         StateError: the directory is in use, full, or not accessible.

@@ -60,7 +60,7 @@ class CoordinatorFacts:
         return list(getattr(self._live(), "_assignors", {}).values())
 
     def session_timeout_s(self) -> float | None:
-        """Return the session timeout.  Plan faster: a consumer sends no heartbeat while an assignor plans."""
+        """Return the session timeout.  A plan must take less: the consumer sends no heartbeat meanwhile."""
         return self._configured_s("session_timeout_ms")
 
     def max_poll_interval_s(self) -> float | None:

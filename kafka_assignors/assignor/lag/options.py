@@ -37,8 +37,8 @@ class LagOptions(Options):
         capacity: how fast this consumer reads, compared with the others: 2 is twice as fast as 1.  The
             strategies minimise the longest time to drain, which is lag over capacity.  ``measured``: the
             member measures its records/s while it has a backlog, and 1 is the median of the group.
-        group_record_bytes: limit of the group's record at the broker: its ``message.max.bytes``.  The members
-            of a larger group send their lag and the partitions they own in a shorter form.
+        group_record_bytes: limit of the group's record: the broker's ``message.max.bytes``.  If the record
+            may exceed half of it, members shorten their reports of lag and owned partitions as needed.
         rebalance_on_skew: whether the leader requests a rebalance when lag has become uneven: True, or a
             ``RebalanceOnSkew`` that says when.
     """

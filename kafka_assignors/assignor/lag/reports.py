@@ -105,7 +105,7 @@ class OwnReport:
         self._measured_for = None
 
     def encode(self, revoked: Ownership, generation: int, *, reads_budget: bool) -> bytes:
-        """Encode the plain form; ``revoked``: what the member owned in ``generation`` and has revoked."""
+        """Encode the plain form; ``revoked``: partitions that the member owned in ``generation``."""
         return lag_user_data.encode(
             revoked,
             generation,

@@ -3,7 +3,7 @@
 A static leader that restarts gets its old assignment back without a rebalance.  kafka-python then does not
 know that it leads, so no member watches the metadata.  A static member that restarts with more topics does
 not cause a rebalance either.  So a static member compares its metadata with the assignments that the broker
-describes, after a restart or when its leader is gone.  It requests a rebalance if a partition has no owner,
+describes, after a restart or when the leader is gone.  It requests a rebalance if a partition has no owner,
 or if no leader watches lag any more.  The broker starts the rebalance even if the member does not lead,
 because the generation in the member's subscription has changed.
 """

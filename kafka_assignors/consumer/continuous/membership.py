@@ -170,7 +170,7 @@ class Membership(OffsetsDuringJoins):
         return self._join.is_in_flight and generation is self._generation and not generation.is_lost()
 
     def _abort_connection(self) -> None:
-        """Close the connection of the join with an error.  Without one, it would send pending bytes first."""
+        """Close the connection of the join with an error, because it would else send pending bytes first."""
         if (node_id := self.coordinator_id) is not None:
             log.warning("group %s: no response to a join: joining again", self.group_id)
             error = KafkaConnectionError("no response to a join")

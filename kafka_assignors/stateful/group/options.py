@@ -57,7 +57,7 @@ class StatefulOptions(Options):
         """Refuse invalid values, and a missing topology.
 
         Raises:
-            OptionError: naming the option.
+            OptionError: a value is invalid; the error names the option.
         """
         self.check_values()
         instance("topology", self.topology, Topology, "a Topology")

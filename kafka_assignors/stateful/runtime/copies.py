@@ -83,7 +83,7 @@ class OpenCopies:
             self._give_to_reader(copy, active)
 
     def end(self, active: ActiveTask) -> None:
-        """Take the copy from a task that is given up; it becomes a standby or is closed."""
+        """Take the copy from a task that is given up; the copy becomes a standby or is closed."""
         active.undo()
         active.ready = False
         self._task_log.revoked(active.task)
