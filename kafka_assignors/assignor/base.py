@@ -107,13 +107,15 @@ class Assignor(StrategyHooks):
             UnknownMemberIdError: the membership was lost during the join; kafka-python joins again.
         """
         self._access.attach()
-        lost = False
+        is_lost = False
         with self._guarded("checking the membership"):
-            lost = self._access.handle_loss_while_joining()
-        if lost:
-            log.warning("%s: membership lost during the join, with all partitions; joining again", self.name)
+            is_lost = self._access.handle_loss_while_joining()
+        if is_lost:
+            log.warning(
+                "%s: membership lost during the join, and all partitions with it; joining again", self.name
+            )
             raise UnknownMemberIdError("membership lost during the join: joining again")
-        # If poll times out during a join that only changed metadata caused, kafka-python 3.0 forgets it.
+        # kafka-python 3.0 forgets a join for changed metadata if its poll times out, so request it here.
         self._access.request_rejoin()
         self._access.recorder.begin_join()
         self._second_round.begin()
@@ -137,11 +139,14 @@ class Assignor(StrategyHooks):
         self, cluster: ClusterMetadata, members: Sequence[JoinedMember]
     ) -> dict[str, ConsumerProtocolAssignment]:
         """Plan for the group, on the leader.  Never raises."""
-        classic_only = self.is_classic_only or self.options.is_classic_only
+        is_classic_only = self.is_classic_only or self.options.is_classic_only
         try:
             plan = self._assign(cluster, members)
-            by_rack = self.by_rack and plan.group.in_racks is not None
-            assignments = convert.encode_assignment(plan, CLASSIC_ONLY if classic_only or by_rack else b"")
+            # The broker's own assignors ignore racks.
+            has_racks = self.by_rack and plan.group.in_racks is not None
+            assignments = convert.encode_assignment(
+                plan, CLASSIC_ONLY if is_classic_only or has_racks else b""
+            )
         except Exception:
             # A bug in a strategy must not stop the user's group.
             self._second_round.begin()
@@ -150,7 +155,7 @@ class Assignor(StrategyHooks):
             with self._guarded("reporting the fallback"):
                 self._causes.keep(self._access)
                 report_fallback(self, len(members))
-            user_data = CLASSIC_ONLY if classic_only else b""
+            user_data = CLASSIC_ONLY if is_classic_only else b""
             assignments = fallback_assignment(self.fallback, cluster, members, user_data, self._held_by)
         return self._completed(assignments, members)
 
@@ -188,9 +193,10 @@ class Assignor(StrategyHooks):
     def _last_assignment(self) -> tuple[Ownership, int]:
         """Return the consumer's last assignment and its generation.
 
-        The consumer knows more than this assignor.  Another strategy in its list may have made the last
-        assignment, and a lost membership drops the assignment.  A claim on lost partitions would keep them
-        from every member.  An eager consumer joins without claims, so an old assignment is safe as history.
+        The consumer knows more than this assignor.  Another strategy in the consumer's list may have made the
+        last assignment, and the consumer drops its assignment with a lost membership.  A claim on lost
+        partitions would keep them from every member.  An eager consumer joins without claims, so an old
+        assignment is safe as history.
         """
         current = self._access.owned()
         if current is None or (not current and not self._access.cooperative()):
@@ -296,7 +302,7 @@ class Assignor(StrategyHooks):
             log.exception("%s: planning failed, falling back to %s", self.name, self.fallback.name)
         self._access.recorder.record_fallback()
         return rebalance(
-            group, lambda known, _claims: self.fallback.plan(known), claims=claims, hold_back=self._this_round
+            group, lambda *_: self.fallback.plan(group), claims=claims, hold_back=self._this_round
         )
 
     def _report(self, result: Rebalance, seconds: float) -> None:

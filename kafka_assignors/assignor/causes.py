@@ -2,8 +2,8 @@
 
 The leader compares the group with the last rebalance that it led.  It knows its own requests for a rebalance
 exactly.  It infers another member's request from that member's user data, from partitions without an owner,
-or because its own last plan needed a second round.  Any other request stays unknown.  A leader that did not
-lead the last rebalance infers causes from the members' generations.
+or from its own last plan, if that needed a second round.  The cause of any other request stays unknown.  A
+leader that did not lead the last rebalance infers causes from the members' generations and the last leader.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Causes:
         self._began = 0.0
         self._led: _Round | None = None  # None: another member led the last rebalance
         self._leading: _Round | None = None  # the present round
-        # Member id -> the generation that it reported first, since we last completed a round.
+        # Member id -> the first generation that it reported since this member last completed a round.
         self._reported: dict[str, int | None] = {}
         self._last_leader: str | None = None
         self._generation: int | None = None  # of the last plan
@@ -148,9 +148,9 @@ class Causes:
         self._generation = generation
 
     def _missing(self, access: CoordinatorAccess, led: _Round) -> Cause:
-        """Return why a dynamic member is missing.
+        """Return why a dynamic member is missing: it left, or it is gone.
 
-        Its session cannot have ended in a time shorter than the timeouts, if it has the leader's.
+        With the leader's timeouts, its session cannot end before the shorter of them is over.
         """
         timeouts = (access.session_timeout_s(), access.max_poll_interval_s())
         shortest = min((timeout for timeout in timeouts if timeout is not None), default=0.0)
@@ -186,7 +186,7 @@ def _generation(member: JoinedMember) -> int | None:
 
 
 def _unowned(result: Rebalance) -> list[RebalanceCause]:
-    """Return the topics with unowned partitions as a cause; none if no partition has an owner."""
+    """Return a cause with the topics that have unowned partitions; none if no partition has an owner."""
     group, owner = result.group, result.claims.owner
     has_reader = np.asarray(np.any(group.subscribed, axis=1))[group.topic_of]
     unowned = (owner == NO_MEMBER) & has_reader
@@ -201,6 +201,6 @@ def _unowned(result: Rebalance) -> list[RebalanceCause]:
 
 
 def _prefix(member_id: str) -> str | None:
-    """Return the client id, or the instance id of a static member, in a member id; None without one."""
+    """Return the client id, or the instance id of a static member, in a member id; None if it has no UUID."""
     match = _GENERATED_ID.fullmatch(member_id)
     return None if match is None else match[1]

@@ -1,4 +1,4 @@
-"""Warnings about bad data from members: in a rebalance at most one for a member, and for 20 members."""
+"""Warnings about bad data from members: in each rebalance, one for each member, for at most 20 members."""
 
 from __future__ import annotations
 

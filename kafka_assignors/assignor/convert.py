@@ -17,7 +17,7 @@ SUBSCRIPTION_VERSION = 3  # owned partitions (v1), generation (v2) and rack (v3)
 
 
 def ownership(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
-    """Group partitions by topic, in order."""
+    """Return topic -> partition numbers; topics and numbers ascend."""
     return by_topic(sorted(partitions))
 
 
@@ -54,7 +54,10 @@ def replica_racks(
 def racks_of_nodes(
     rack_of: Mapping[int, str], nodes: Mapping[str, Iterable[tuple[int, ...]]]
 ) -> dict[str, list[frozenset[str]]]:
-    """Map the brokers of each partition to their racks; a broker that is not in ``rack_of`` has none."""
+    """Map the brokers of each partition, by topic, to their racks; empty if ``rack_of`` is empty.
+
+    A broker that is not in ``rack_of`` has no rack.
+    """
     if not rack_of:
         return {}
     # Many partitions share the same brokers, so they share one set.

@@ -1,4 +1,4 @@
-"""The assignment when a strategy fails.  Depends on as little code as possible."""
+"""The assignment when a strategy fails.  This module depends on as little code as possible."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafka_assignors.plan import Assignment, Group, Member, Ownership, plan_rang
 
 
 class Fallback(NamedTuple):
-    """A plan that needs only subscriptions.  ``name`` is for the log."""
+    """A planner that needs only subscriptions.  ``name`` is for the log."""
 
     name: str
     plan: Callable[[Group], Assignment]

@@ -52,9 +52,9 @@ class StrategyHooks(AbstractPartitionAssignor):
     by_priority: ClassVar[bool] = False
     """Plans by the members' priorities."""
     is_classic_only: ClassVar[bool] = False
-    """The broker must not convert the group (KIP-848): its own assignors do not keep this plan's promises."""
+    """The broker must not convert the group (KIP-848): the broker's assignors plan by other rules."""
     fallback: ClassVar[Fallback] = RANGES
-    """The plan to use if this strategy fails."""
+    """The planner to use if this strategy fails."""
     _preset: ClassVar[dict[str, Any]] = {}
 
     @classmethod
@@ -127,8 +127,8 @@ class StrategyHooks(AbstractPartitionAssignor):
 
         Args:
             group: the members, and the topics that the metadata lists.
-            claims: the partitions its members own.
-            unlisted: owned partitions that the metadata does not list; their owners keep them.
+            claims: the partitions that members own.
+            unlisted: member id -> owned partitions that the metadata does not list; their owners keep them.
         """
         return keep_owned(group, claims, unlisted)
 

@@ -78,8 +78,8 @@ def to_member(
 ) -> Member:
     """Convert a joined member to the planner's ``Member``.
 
-    ``cooperative``: the strategy is.  Members of an eager one hold nothing during a plan.  ``joining`` is the
-    generation of this rebalance; None if unknown.
+    ``cooperative``: whether the strategy is cooperative; members of an eager one hold nothing during a plan.
+    ``joining``: the generation of this rebalance; None if unknown.
     """
     subscription = joined.metadata
     listed = convert.owned_in(subscription) if cooperative else {}

@@ -61,7 +61,7 @@ class PlanReport:
     def facts(self) -> dict[str, Any]:
         """Return the fields of the rebalance log line.
 
-        Counts are of partitions (but ``members``), loads of records.
+        ``members`` counts members, other counts are of partitions.  Loads are in records.
         """
         metrics, forecasts = self.metrics, self.forecasts
         optional = {

@@ -45,7 +45,7 @@ class RecordWatch:
         if size > self._limit and not self._is_too_large:
             log.warning(
                 "%s: the group's record takes %d bytes, more than %s (%d); the broker refuses the"
-                " assignment if it is more than max.message.bytes of __consumer_offsets:"
+                " assignment if the record is larger than max.message.bytes of __consumer_offsets:"
                 " raise that, or split the group's topics",
                 self._name,
                 size,

@@ -22,7 +22,7 @@ def report_plan(
     causes: Sequence[RebalanceCause],
     recorder: Recorder,
 ) -> PlanReport:
-    """Record the plan, which took ``seconds``, and log its line."""
+    """Record the plan, which took ``seconds``, log its line, and return its report."""
     why = partial(
         result.explain,
         in_order=strategy.in_order,

@@ -56,7 +56,7 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
         self._commits_on_revoke = commit
         self._owned: Partitions = frozenset()
         self._processed: dict[TopicPartition, OffsetAndMetadata] = {}
-        self._lock = threading.Lock()  # of the two fields above
+        self._lock = threading.Lock()  # of `_owned` and `_processed`
         self._generation = -1
 
     @property

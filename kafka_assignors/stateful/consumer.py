@@ -1,7 +1,7 @@
 """``StatefulConsumer``: a member that processes tasks with local state (KIP-441).
 
 The thread of `StatefulConsumer.run` polls, processes and commits.  A second thread reads changelogs.  During
-a revocation a third one commits, while the poll waits.  A commit flushes the application's own output
+a revocation a third thread commits, while the poll waits.  A commit flushes the application's own output
 (``before_commit``), writes changes to the changelog and waits for all in-sync replicas, writes the store, and
 commits the offsets, in this order.  So a member that is killed at any point loses nothing: the next owner
 processes the records since the last commit again (at least once).
@@ -63,7 +63,7 @@ class StatefulConsumer:
         **consumer_config: as for ``KafkaConsumer``; ``group_id`` names the application.
 
     Raises:
-        OptionError: a setting is missing or invalid.  (``KafkaConsumer`` raises its own errors for its own.)
+        OptionError: a setting is missing or invalid.  (``KafkaConsumer`` raises other errors for its own.)
         TopologyError: topics are missing, or those of a subtopology differ in partitions.
         ChangelogError: a changelog cannot be created, or its settings would lose state.
         StateError: the directory is in use, full, or not accessible.
@@ -158,7 +158,7 @@ class StatefulConsumer:
 
         ``run`` ends within ``close_timeout_s`` of this call; if ``process`` still runs then, soon after that
         record, without a commit.  The next owner processes again all records that are not committed by then.
-        A consumer that never ran is closed before this returns; ``run`` then does nothing.
+        A consumer that never ran is closed before this method returns; ``run`` then does nothing.
         """
         self._closing.set()
         if self._used.acquire(blocking=False):
@@ -259,8 +259,8 @@ class StatefulConsumer:
                             self._probe_due = time.monotonic() + in_s  # the system's clock may step back
                     case Revoked(partitions):
                         try:
-                            alone = self._lease.wait_until_alone()
-                            if alone and not self._processing.commit(self._lease.patience_s):
+                            is_alone = self._lease.wait_until_alone()
+                            if is_alone and not self._processing.commit(self._lease.patience_s):
                                 log.warning(
                                     "revoked %d partitions, but not all work is committed: "
                                     "the next owners process the rest again",
@@ -291,8 +291,8 @@ class StatefulConsumer:
     def _finish(self) -> None:
         """Commit the last work and repair the changelogs, while time is left.
 
-        A join or an absent broker may delay a commit.  The next owner cannot repair a changelog, because it
-        restores its store from that changelog.
+        A join or an absent broker may delay a commit.  Only this member can repair a changelog: the
+        next owner restores its store from that changelog.
         """
         with self._lock:
             self._processing.pause_tasks(self._tasks.actives.values())

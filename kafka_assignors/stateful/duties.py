@@ -1,4 +1,4 @@
-"""``Holdings``: the state a member reports.  ``Duties``: the tasks and copies the leader gives it."""
+"""``Holdings``: the state a member reports.  ``Duties``: the tasks and copies the leader gives the member."""
 
 from __future__ import annotations
 

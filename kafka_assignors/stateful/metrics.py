@@ -30,7 +30,7 @@ class RestoreRate:
         self._lock = threading.Lock()
 
     def per_second(self, now_ms: float) -> float:
-        """Return the rate."""
+        """Return the rate, in records per second."""
         with self._lock:
             restored = self._restored()
             if now_ms - self._samples[-1][0] >= _SAMPLE_MS:

@@ -48,7 +48,8 @@ class RuntimeOptions:
         max_warmup_replicas: warm-ups built at a time in the whole group.  While members have different
             topologies, each set of subtopologies that the same members can run has this limit.
         balance_factor: number of tasks by which two members may differ.
-        probing_rebalance_interval_ms: time until a probing rebalance, while a better plan waits for copies.
+        probing_rebalance_interval_ms: time until a probing rebalance, which is requested while a better plan
+            waits for copies.
         rack: this member's rack; standbys go to other racks.
         endpoint: ``host:port`` where others can query this member's state.
         commit_interval_ms: time between commits of changelog, store and offsets.
@@ -57,12 +58,13 @@ class RuntimeOptions:
             ``process`` sent with your own producer (docs/guides/state-output.md).  If it raises, nothing is
             committed: a retriable `KafkaError` is logged, and the commit is tried again; any other exception
             ends the member.
-        max_uncommitted_bytes: commit earlier once uncommitted changes take this memory.
+        max_uncommitted_bytes: uncommitted changes that take more memory than this are committed earlier.
         standby_bytes_per_s: rate limit for standbys and warm-ups; None: no limit.
         restore_fetch_bytes: size of one fetch of changelogs from one broker; a larger record is still
             fetched.
-        cleanup_delay_s: how long state of a task that moved away stays on disk without use.  A check a
-            minute follows: the first one removes it from the member's report, the next one deletes it.
+        cleanup_delay_s: how long state of a task that moved away stays on disk without use.  After that, the
+            next check (there is one a minute) removes the state from the member's report, and the check after
+            it deletes the state.
         close_timeout_s: seconds the shutdown may take after `close`.  A running call of ``process`` uses up
             this time, but is not interrupted.  ``before_commit`` gets a part of it and must keep to it.
         changelog_replication_factor: of changelogs the consumer creates; -1: the cluster's default.
@@ -128,7 +130,7 @@ def checked_config(config: Mapping[str, Any]) -> dict[str, Any]:
     ``auto_offset_reset`` defaults to ``earliest``.
 
     Raises:
-        OptionError: a setting to leave out, or no ``group_id``.
+        OptionError: the stateful consumer sets a given setting itself, or ``group_id`` is missing.
     """
     for name, why in _RESERVED.items():
         if name in config:

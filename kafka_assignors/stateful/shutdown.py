@@ -11,7 +11,11 @@ _TO_COMMIT = 0.6  # part of the time for commits; the rest is for leaving the gr
 class Shutdown:
     """Starts the clock when the member is asked to close.
 
-    It has no lock, unlike an ``Event``, because a signal handler may set it at any point.
+    Unlike a ``threading.Event`` it has no lock, because a signal handler may call ``set`` at any point.
+
+    Args:
+        timeout_s: seconds that the shutdown may take.
+        clock: seconds, as ``time.monotonic``.
     """
 
     def __init__(self, timeout_s: float = float("inf"), clock: Callable[[], float] = time.monotonic) -> None:

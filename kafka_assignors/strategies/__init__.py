@@ -55,10 +55,10 @@ STRATEGIES: dict[str, type[Assignor]] = {
 
 
 def strategy(name: str) -> type[Assignor]:
-    """Return the strategy of that name.
+    """Return the strategy with this name on the wire.
 
     Raises:
-        ConfigurationError: unknown name.
+        ConfigurationError: no strategy has this name.
     """
     if name not in STRATEGIES:
         raise ConfigurationError("strategy", f"unknown {name!r}; choose one of {', '.join(STRATEGIES)}")
@@ -66,12 +66,13 @@ def strategy(name: str) -> type[Assignor]:
 
 
 def load_strategy(name: str) -> type[Assignor]:
-    """Return the strategy of that name, or import ``module:Class``.
+    """Return the strategy with this name on the wire, or import a strategy named ``module:Class``.
 
     The current folder is searched for modules, too, as with ``python -m``.
 
     Raises:
-        ConfigurationError: unknown name, no such module or class, or the class is no strategy.
+        ConfigurationError: no strategy has this name, the module cannot be imported, it has no such class,
+            or the class is no strategy.
     """
     module_name, colon, class_name = name.partition(":")
     if not colon:

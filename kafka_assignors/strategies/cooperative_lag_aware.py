@@ -20,10 +20,11 @@ from kafka_assignors.plan import Assignment, Claims, Group, Member, Reason, plan
 
 
 class CooperativeLagAwareAssignor(LagAssignor):
-    """Minimises the largest lag any member carries over all topics, if the reduction justifies the moves.
+    """Keeps partition counts even, then minimises the largest lag that a member carries over all topics.
 
-    Moves take cooperative rounds (KIP-429).  See ``plan_cooperative_lag_aware``.  With ``load_source`` the
-    load is lag plus forecast arrivals.  A feed starts with the first join, a function with the first plan.
+    Moves for lag are made only if the reduction justifies them.  They take cooperative rounds (KIP-429).  See
+    ``plan_cooperative_lag_aware``.  With ``load_source``, forecast arrivals count as lag.  The consumer reads
+    a ``LoadFeed`` from its first join on, and calls a function from its first plan on.
     """
 
     name = "cooperative-lag-aware"

@@ -12,7 +12,7 @@ from kafka_assignors.wire import cooperative_user_data
 
 
 class CooperativeStickyAssignor(Assignor):
-    """As ``sticky``, but moves take two rounds, so that a member keeps reading the partitions it keeps.
+    """As ``sticky``, but moves take two rounds, so that members read on from the partitions they keep.
 
     May share a group with Java's ``CooperativeStickyAssignor`` and with kafka-python's.  It runs eager in a
     consumer whose list also has an eager strategy (the first bounce of an upgrade, KIP-726).  It then joins

@@ -22,7 +22,8 @@ class FailoverOptions(Options):
     """Options of ``failover``.
 
     Attributes:
-        priority: of this consumer, a signed 32-bit number.  The highest is active.  None: 2147483647.
+        priority: of this consumer, a signed 32-bit number.  The member with the highest is active.  None:
+            2147483647.
         assignment_consumer_priority: another name of ``priority``, as in Java.
         preempt: whether a member with a higher priority takes over from a live active member.  The leader's
             value applies.  Set the same value on all members.

@@ -7,9 +7,10 @@ from kafka_assignors.plan import NO_GENERATION, Assignment, Claims, Group, Owner
 
 
 class LagAwareAssignor(LagAssignor):
-    """Deals each topic alone, heaviest partition first: by fewest partitions, then by least lag; eager.
+    """Assigns each topic on its own, the partition with the most lag first (KIP-169); eager.
 
-    Follows KIP-169 exactly.  See ``plan_lag_aware``.
+    Each partition goes to the member with the fewest partitions of the topic, then to the one with the least
+    lag.  See ``plan_lag_aware``.
     """
 
     name = "lag-aware"

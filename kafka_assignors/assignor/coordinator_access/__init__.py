@@ -2,8 +2,8 @@
 
 kafka-python gives an assignor neither its consumer's protocol (eager or cooperative) nor the loss of its
 membership, and has no public call that requests a rebalance.  The consumer's coordinator provides all three.
-It calls the assignor, so the first call finds it on the call stack.  The tests in
-``tests/unit/assignor/test_coordinator_access.py`` pin the private parts.
+The coordinator calls the assignor, so the assignor finds it on the call stack of the first call.  The tests
+in ``tests/unit/assignor/test_coordinator_access.py`` pin the private parts.
 
 - ``access``: `CoordinatorAccess`, for an assignor; finds the coordinator that calls it.
 - ``facts``: `CoordinatorFacts`, the state that an assignor reads.

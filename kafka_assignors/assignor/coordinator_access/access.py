@@ -111,8 +111,8 @@ class CoordinatorAccess(CoordinatorFacts):
         that others may have owned since.  After True the caller must raise `UnknownMemberIdError`; the
         consumer then starts the join again and reports the loss to its listener.
 
-        False for an eager consumer, because its partitions are revoked already.  Its assignment is cleared,
-        so that it resumes from the committed offsets and not from old positions.
+        False for an eager consumer, because its partitions are revoked already.  This method clears its
+        assignment, so that it resumes from the committed offsets and not from old positions.
         """
         coordinator = self._known()
         if coordinator is None or not getattr(coordinator, "rejoining", False):
@@ -157,7 +157,7 @@ class CoordinatorAccess(CoordinatorFacts):
 
         Returns:
             False if the consumer may close without calling ``do``: its loop has ended, or its private parts
-            are unknown.
+            are unknown.  True without a consumer, although nothing calls ``do`` then.
         """
         coordinator = self._live()
         if coordinator is None:

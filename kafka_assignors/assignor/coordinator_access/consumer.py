@@ -19,7 +19,7 @@ def runs_cooperative(consumer: KafkaConsumer) -> bool:
 
 
 def is_closing(consumer: KafkaConsumer) -> bool:
-    """Whether ``close()`` was called.  It revokes all partitions; no assignment follows."""
+    """Whether ``close()`` was called, which revokes all partitions; no assignment follows."""
     return bool(consumer._closed)
 
 
@@ -43,7 +43,7 @@ def replicas(cluster: ClusterMetadata, topic: str, count: int) -> list[tuple[int
     """Return, for each of a topic's ``count`` partitions, the ids of the brokers that have a replica of it.
 
     kafka-python's public call takes one partition and one broker at a time: 10 s for 100,000 partitions and
-    60 brokers.  It is the fallback for a kafka-python with other private parts.
+    60 brokers.  That call is the fallback for a kafka-python with other private parts.
     """
     topics = getattr(cluster, "_partitions", None)
     if topics is None:

@@ -24,7 +24,8 @@ _RESETS = {OffsetResetStrategy.LATEST: "latest", OffsetResetStrategy.EARLIEST: "
 class CoordinatorFacts:
     """Reads the coordinator of an assignor's consumer.
 
-    Without a consumer (an assignor used by hand) methods about it return None or an empty value.
+    Without a consumer (an assignor used by hand) the methods return None, False or an empty value, unless
+    their docstring says otherwise.
     """
 
     def __init__(self) -> None:
@@ -37,7 +38,7 @@ class CoordinatorFacts:
         return coordinator is not None and not all(hasattr(coordinator, name) for name in _PRIVATE)
 
     def cooperative(self) -> bool | None:
-        """Whether the consumer runs the cooperative protocol (KIP-429).  It never changes."""
+        """Whether the consumer runs the cooperative protocol (KIP-429).  Never changes; None if unknown."""
         protocol = getattr(self._live(), "_rebalance_protocol", None)
         return None if protocol is None else bool(protocol == RebalanceProtocol.COOPERATIVE)
 
@@ -59,7 +60,7 @@ class CoordinatorFacts:
         return list(getattr(self._live(), "_assignors", {}).values())
 
     def session_timeout_s(self) -> float | None:
-        """Return the session timeout.  A consumer sends no heartbeat while an assignor plans."""
+        """Return the session timeout.  A plan must take less: the consumer sends no heartbeat meanwhile."""
         return self._configured_s("session_timeout_ms")
 
     def max_poll_interval_s(self) -> float | None:

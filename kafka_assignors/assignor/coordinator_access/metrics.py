@@ -73,10 +73,10 @@ def _wrap_join(coordinator: ConsumerCoordinator, recorder: Recorder) -> None:
 
 def _wrap_listener(coordinator: ConsumerCoordinator, recorder: Recorder) -> None:
     """Time the user's rebalance listener, if this version of kafka-python calls it in a known way."""
-    known = getattr(type(coordinator), _LISTENER, None)
-    if not inspect.iscoroutinefunction(known):
+    method = getattr(type(coordinator), _LISTENER, None)
+    if not inspect.iscoroutinefunction(method):
         return
-    if list(inspect.signature(known).parameters) != ["self", "method_name", "arg"]:
+    if list(inspect.signature(method).parameters) != ["self", "method_name", "arg"]:
         return
     reference = weakref.ref(coordinator)
 

@@ -1,7 +1,7 @@
 """Steps added to a coordinator's handling of JoinGroup and SyncGroup responses.
 
-They keep what kafka-python drops (the leader, the last round that ended), and read folded assignments, whose
-partitions are in the user data (`wire.budget`).
+They keep what kafka-python drops (the leader, and the generation of the last assignment), and read folded
+assignments, whose partitions are in the user data (`wire.budget`).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def add_step(coordinator: ConsumerCoordinator, method: str, step: Callable[[Any,
     """Pass the result of a method through ``step``, after the steps that were added before.
 
     ``method`` names a method that is not a coroutine.  The step takes the coordinator and the method's
-    result, and is not called if the method raises.  It is an attribute of the coordinator, so that the class
-    stays as it is.
+    result, and is not called if the method raises.  The extended method is an attribute of the coordinator,
+    so that the class stays as it is.
 
     Returns:
         Whether the coordinator has the method; an unknown version of kafka-python may not.

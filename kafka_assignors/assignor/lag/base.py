@@ -29,6 +29,7 @@ from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Member, Ownership, TopicPartition, shown
 from kafka_assignors.wire import budget, lag_user_data
 from kafka_assignors.wire.compact_lag_user_data import OwnClaims
+from kafka_assignors.wire.compact_ownership import in_order
 
 log = logging.getLogger("kafka_assignors")
 
@@ -108,8 +109,8 @@ class LagAssignor(Assignor):
         self, topics: Iterable[str], revoked: Ownership, owned: Ownership, generation: int
     ) -> ConsumerProtocolSubscription:
         plain = super()._subscription(topics, revoked, owned, generation)
-        most = self._own.budget
-        if most is None or plain_bytes(owned) + len(plain.user_data) <= most:
+        limit = self._own.budget
+        if limit is None or plain_bytes(owned) + len(plain.user_data) <= limit:
             return plain
         claims = OwnClaims(owned or revoked if self.sends_claims else {}, generation, bool(owned))
         return convert.encode_subscription(
@@ -159,7 +160,7 @@ class LagAssignor(Assignor):
                 """Whether the member is still in the generation of this assignment."""
                 return self._access.generation() == joined_generation
 
-            owned = [TopicPartition(t, p) for t, ps in self._owned.items() for p in ps]
+            owned = in_order(self._owned)
             self._own.begin(owned)
             keeper.keep(owned, is_current)
             self._access.recorder.watch_lag(keeper.age_s)
@@ -201,11 +202,11 @@ class LagAssignor(Assignor):
         subscribers = group.subscribed.sum(axis=1)
         # With ``over_topics``, a topic with one subscriber counts: its lag is part of that member's load.
         # If no topic has two subscribers, the plan does not depend on lag.
-        matters = subscribers > 0 if self.over_topics else subscribers > 1
+        are_relevant = subscribers > 0 if self.over_topics else subscribers > 1
         has_choice = bool((subscribers > 1).any())
         lags = {
             topic: np.full(group.topics[topic], UNKNOWN_LAG, np.int64)
-            for topic, is_relevant in zip(group.names, matters, strict=True)
+            for topic, is_relevant in zip(group.names, are_relevant, strict=True)
             if is_relevant and has_choice
         }
         known = {
@@ -219,8 +220,8 @@ class LagAssignor(Assignor):
                 lags[partition.topic][partition.partition] = lag
         to_fetch = [
             TopicPartition(topic, p)
-            for topic, of_topic in lags.items()
-            for p in np.flatnonzero(of_topic == UNKNOWN_LAG).tolist()
+            for topic, topic_lags in lags.items()
+            for p in np.flatnonzero(topic_lags == UNKNOWN_LAG).tolist()
         ]
         answer = self._ask(to_fetch)
         for partition in to_fetch:
@@ -229,7 +230,7 @@ class LagAssignor(Assignor):
         unknown = [partition for partition in to_fetch if partition not in answer.lags]
         if lags and (answer.problem or not unknown):
             self._log_change(len(unknown), sum(map(len, lags.values())), answer.problem)
-        return replace(group, lags={topic: of_topic.tolist() for topic, of_topic in lags.items()})
+        return replace(group, lags={topic: topic_lags.tolist() for topic, topic_lags in lags.items()})
 
     def _ask(self, partitions: Sequence[TopicPartition]) -> LagAnswer:
         if not partitions:

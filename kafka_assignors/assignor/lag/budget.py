@@ -134,8 +134,8 @@ class Budgets:
         packed_rates = [_pack_rates(size.assigned, throughput) for size in sizes]
         fitted = choose(
             [
-                size._replace(fixed=size.fixed + len(more))
-                for size, more in zip(sizes, packed_rates, strict=True)
+                size._replace(fixed=size.fixed + len(member_rates))
+                for size, member_rates in zip(sizes, packed_rates, strict=True)
             ]
         )
         if fitted.size > self._limit and any(packed_rates):  # without rates, new owners measure again
@@ -145,8 +145,10 @@ class Budgets:
             return assignments
         budgets = fitted.budgets or [MemberBudget(None)] * len(sizes)
         return {
-            member.member_id: _with_budget(assignments[member.member_id], member_budget._replace(rates=more))
-            for member, member_budget, more in zip(members, budgets, packed_rates, strict=True)
+            member.member_id: _with_budget(
+                assignments[member.member_id], member_budget._replace(rates=member_rates)
+            )
+            for member, member_budget, member_rates in zip(members, budgets, packed_rates, strict=True)
         }
 
 

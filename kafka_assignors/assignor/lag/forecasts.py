@@ -47,7 +47,10 @@ class LoadForecasts:
         return with_expected(group, self._used.arrivals, self._used.lags)
 
     def with_current_forecasts(self, group: Group) -> Group:
-        """Return the group with current forecasts, for the skew watcher; leave ``count`` as it is."""
+        """Return the group with current forecasts, for the skew watcher; unchanged if there are too few.
+
+        Leaves ``count`` as it is.
+        """
         expected = self.source.look(_partitions(group))
         if not enough_expected(group, expected.arrivals):
             return group

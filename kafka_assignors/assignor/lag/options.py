@@ -37,8 +37,8 @@ class LagOptions(Options):
         capacity: how fast this consumer reads, compared with the others: 2 is twice as fast as 1.  The
             strategies minimise the longest time to drain, which is lag over capacity.  ``measured``: the
             member measures its records/s while it has a backlog, and 1 is the median of the group.
-        group_record_bytes: limit of the group's record at the broker: its ``message.max.bytes``.  The members
-            of a larger group send their lag and the partitions they own in a shorter form.
+        group_record_bytes: limit of the group's record: the broker's ``message.max.bytes``.  If the record
+            may exceed half of it, members shorten their reports of lag and owned partitions as needed.
         rebalance_on_skew: whether the leader requests a rebalance when lag has become uneven: True, or a
             ``RebalanceOnSkew`` that says when.
     """
@@ -95,9 +95,9 @@ class CooperativeLagOptions(LagOptions):
             ``lag_refresh_ms`` once this consumer has led.  A rebalance never waits for it.  ``throughput``:
             members measure what their partitions receive, and report it with their lag.
         load_horizon_ms: how far back ``throughput`` measures, and how far ahead it expects the same.  A rate
-            counts after a fifteenth of it.
-        load_max_age_ms: forecasts whose event time is further from now, and older answers of a function, are
-            ignored.
+            counts once it was measured for a fifteenth of this time.
+        load_max_age_ms: the leader ignores forecasts whose event time is further from now, and older answers
+            of a function.
         max_partition_skew: largest difference between the partition counts of two members, if the one with
             fewer could take one from the other.  1 is KIP-169's rule; None sets no limit.
         min_improvement: least relative reduction of the largest load that justifies moves; 0.1 is 10 %.

@@ -46,7 +46,7 @@ class OwnReport:
         self._capacity = 1.0 if capacity is None else capacity
         self._reported_rate: float | None = None
         self._now = now
-        self._measured_for: object = None  # the arguments of the last `measure`
+        self._measured_for: object = None  # the partitions and the generation of the last `measure`
         self._lags: dict[TopicPartition, int] = {}
         self._age_ms = 0.0
 
@@ -66,7 +66,7 @@ class OwnReport:
             self._throughput.learn(rates.unpack(in_order(owned), packed), self._now())
 
     def begin(self, owned: Collection[TopicPartition]) -> None:
-        """Measure how fast the member reads these partitions."""
+        """Begin to measure how fast the member reads these partitions."""
         if self._service_rate is not None:
             self._service_rate.begin(owned)
 
@@ -96,8 +96,7 @@ class OwnReport:
         self._measured_for = owned, generation
         lags, measured_at = ({}, 0.0) if keeper is None else keeper.report()
         self._age_ms = 1000 * (self._now() - measured_at) if lags else 0
-        partitions = (TopicPartition(topic, p) for topic, numbers in owned.items() for p in numbers)
-        self._lags = {partition: lags[partition] for partition in partitions if partition in lags}
+        self._lags = {partition: lags[partition] for partition in in_order(owned) if partition in lags}
         self._rates = {} if self._throughput is None else self._throughput.rates(self._lags)
         self._reported_rate = None if self._service_rate is None else self._service_rate.report()
 
@@ -106,7 +105,7 @@ class OwnReport:
         self._measured_for = None
 
     def encode(self, revoked: Ownership, generation: int, *, reads_budget: bool) -> bytes:
-        """Encode the plain form; ``revoked``: what the member owned in ``generation`` and has revoked."""
+        """Encode the plain form; ``revoked``: partitions that the member owned in ``generation``."""
         return lag_user_data.encode(
             revoked,
             generation,
@@ -142,9 +141,9 @@ def newest_reports(
     """Return the lag that members report, in records.
 
     Reports do not count if they were older than ``max_age_ms`` when their member first sent the join.
-    With ``of_owned`` a member may report only partitions it owns.  If the strategy sends no claims, it may
-    report any partition of its topics.  The newest report of a partition counts.  Among equally old reports
-    the larger lag counts, because the order of members is arbitrary.
+    With ``of_owned`` a member may report only partitions it owns; without, any partition of its topics.
+    The newest report of a partition counts.  Among equally old reports the larger lag counts, because the
+    order of members is arbitrary.
     """
     best: dict[TopicPartition, tuple[int, int]] = {}
     for member, report in reports:

@@ -1,7 +1,7 @@
 """Requests a rebalance, on the leader, when lag is uneven and a new plan would clearly improve it.
 
-A broker always starts a rebalance if the leader asks for one, but not if another member does.  So the watcher
-is idle on other members.  It is also idle during a rebalance.
+A broker starts a rebalance whenever the leader requests one, but for another member only if its subscription
+has changed.  So the watcher is idle on other members.  It is also idle during a rebalance.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SkewWatcher:
         """Watch a group that has settled on this assignment, as long as the generation stays the same."""
         self._turn += 1
         self._watch.begin_cool_down(self._now())
-        # All members own their plan in the same generation, so the claims cannot conflict.
+        # All members own their parts of one plan, in the same generation, so the claims cannot conflict.
         members = tuple(
             replace(member, owned=planned.of_member(i), generation=0, still_owns=False)
             for i, member in enumerate(planned.group.members)
@@ -106,13 +106,13 @@ class SkewWatcher:
         group = self._with_forecasts(with_lags)
         claims = resolve(group)
         largest = measure(group, claims, Assignment(group, claims.owner)).max_load or 0
-        after = self._watch.load_after_rebalance(
+        new_largest = self._watch.load_after_rebalance(
             self._now(),
             largest,
             lag_lower_bound(group),
             lambda: measure(group, claims, self._plan(group, claims)).max_load or 0,
         )
-        if after is None or not self._is_current(generation, turn):
+        if new_largest is None or not self._is_current(generation, turn):
             return
         self._watch.record_request(self._now())
         weighted = "" if group.capacities.are_equal else "weighted "
@@ -121,7 +121,7 @@ class SkewWatcher:
             weighted,
             "lag" if group is with_lags else "expected load",
             largest,
-            after,
+            new_largest,
         )
         cause = Cause.SKEW if group is with_lags else Cause.FORECAST
         self._access.request_rejoin_threadsafe(cause, generation)

@@ -43,7 +43,7 @@ class ThroughputLoad:
         """Do nothing: members measure once they own partitions."""
 
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
-        """Return the records that partitions receive within the horizon."""
+        """Return the records that each partition with a known rate receives within the horizon."""
         rates = self._throughput.rates(partitions)
         problem = "" if len(rates) == len(partitions) else "arrivals have not been measured yet"
         return Expected(

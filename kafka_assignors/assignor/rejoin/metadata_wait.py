@@ -21,7 +21,7 @@ class MetadataWait:
     partition that is not listed does not exist.
 
     Attributes:
-        is_waiting: owners keep unlisted partitions in this round, so another round follows.
+        is_waiting: whether owners keep unlisted partitions in this round, so that another round follows.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,8 @@ class MetadataWait:
     ) -> dict[str, dict[str, list[int]]]:
         """Return the unlisted partitions that their owners keep in this round, as ``unlisted_owners`` does.
 
-        Called once a round.  If its age is unknown, as without a consumer, the metadata counts as complete.
+        Called once a round.  Empty after ``_ROUNDS`` rounds, and if the metadata's age is unknown (without a
+        consumer, for example): the metadata then counts as complete.
         """
         unlisted = unlisted_owners(group, claims) if self._check_staleness(access) else {}
         self._rounds = self._rounds + 1 if unlisted else 0

@@ -81,7 +81,7 @@ class SecondRound:
     @property
     def is_settling(self) -> bool:
         """Whether this rebalance needs another round, because the last one held partitions back."""
-        return any(wait.rounds <= _ROUNDS for wait in self._waits.values())
+        return self.rejoin_after_s is not None
 
     def begin(self) -> None:
         """Begin a round.  A round that it interrupts does not count, because members may have missed it."""

@@ -3,7 +3,7 @@
 A static leader that restarts gets its old assignment back without a rebalance.  kafka-python then does not
 know that it leads, so no member watches the metadata.  A static member that restarts with more topics does
 not cause a rebalance either.  So a static member compares its metadata with the assignments that the broker
-describes, after a restart or when its leader is gone.  It requests a rebalance if a partition has no owner,
+describes, after a restart or when the leader is gone.  It requests a rebalance if a partition has no owner,
 or if no leader watches lag any more.  The broker starts the rebalance even if the member does not lead,
 because the generation in the member's subscription has changed.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import zlib
+from functools import partial
 
 from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.lag.fetch.group import GroupMember, described_members
@@ -30,17 +31,17 @@ _AGAIN_S = (1.0, 2.0, 4.0)
 
 
 class StaticWatch:
-    """Checks the group after a restart, and when the metadata lists other partitions.
+    """Checks the group after a restart, and when the metadata lists other partitions than before.
 
-    They are compared with those at the last check or rebalance.  A check is one DescribeGroups request, up to
-    four if it fails or the group rebalances.  Dynamic members never check, because the restart of a dynamic
-    leader starts a rebalance.  A member that took part in the last rebalance requests another one only if the
-    leader has restarted or left.  A member that restarted later does not wait for the leader, which may not
-    have planned for its topics.
+    "Before" is the last check or rebalance.  A check is one DescribeGroups request, up to four if it fails or
+    the group rebalances.  Dynamic members never check, because the restart of a dynamic leader starts a
+    rebalance.  A member that took part in the last rebalance requests another one only if the leader has
+    restarted or left.  A member that restarted later does not wait for the leader, which may not have planned
+    for its topics.
     """
 
     def __init__(self) -> None:
-        self._access: CoordinatorAccess | None = None
+        self._delay_s: float | None = None  # of the first attempt of a check; None: no assignment yet
         self._member_id: str | None = None
         self._may_have_missed_rebalance = False
         self._leader_watches_lag = False
@@ -56,32 +57,25 @@ class StaticWatch:
         self._may_have_missed_rebalance = self._member_id not in (before, access.leader_id())
         self._leader_watches_lag = leader_watches_lag
         self._known_counts = None if self._may_have_missed_rebalance else access.partition_counts()
-        if self._access is None:
-            self._access = access
+        if self._delay_s is None:
             self._delay_s = _FIRST_S + _SPREAD_S * (zlib.crc32(instance_id.encode()) % 1000) / 1000
-            access.on_metadata_update(self._check_if_changed)
-        self._check_if_changed()
+            access.on_metadata_update(partial(self._check_if_changed, access, self._delay_s))
+        self._check_if_changed(access, self._delay_s)
 
-    def _check_if_changed(self) -> None:
-        access = self._access
+    def _check_if_changed(self, access: CoordinatorAccess, delay_s: float) -> None:
         try:
-            if (
-                access is None
-                or access.partition_counts() == self._known_counts
-                or self._generation_in_check == access.generation()
-            ):
+            generation = access.generation()
+            if access.partition_counts() == self._known_counts or self._generation_in_check == generation:
                 return
-            access.run(self._check)
-            self._generation_in_check = access.generation()
+            access.run(partial(self._check, access, delay_s))
+            self._generation_in_check = generation
         except Exception as error:  # kafka-python's metadata refresh must go on
             log.debug("cannot check the group's partitions: %s", error)
 
-    async def _check(self) -> None:
-        access, generation = self._access, self._generation_in_check
-        if access is None:
-            return
+    async def _check(self, access: CoordinatorAccess, delay_s: float) -> None:
+        generation = self._generation_in_check
         try:
-            for wait_s in (self._delay_s, *_AGAIN_S):
+            for wait_s in (delay_s, *_AGAIN_S):
                 await access.sleep(wait_s)
                 if access.settled_generation() != generation or await self._check_once(access, generation):
                     return

@@ -34,8 +34,8 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         A member whose session is over (its process was suspended, or cut off from the broker) delivers
         nothing until it has joined again.
 
-        During a join, a call takes at most ``_SLICE_MS`` each for the coordinator and for a pattern's
-        metadata, plus ``retry_backoff_ms`` if no broker names a coordinator.  Listeners add to that, and a
+        During a join, a call waits at most ``_SLICE_MS`` for the coordinator, as long for a pattern's
+        metadata, and ``retry_backoff_ms`` if no broker names a coordinator.  Listeners add to that, and a
         commit if partitions are revoked.
         """
         self._invoke_completed_offset_commit_callbacks()
@@ -44,7 +44,7 @@ class ContinuousCoordinator(JoinsOutsidePoll):
             self.request_rejoin()  # the session is over: other members may own the partitions
         # A rebalance may begin at any moment of the inherited ``poll``, which would then wait for the join.
         if not self._has_partitions():
-            self.heartbeat.poll()  # the inherited ``poll`` returns before it while a join is under way
+            self.heartbeat.poll()  # the inherited ``poll`` skips this while a join is under way
             try:
                 return bool(super().poll(timeout_ms))
             except RetriableError:  # a pattern's metadata request failed
@@ -128,7 +128,7 @@ class ContinuousCoordinator(JoinsOutsidePoll):
             state.mark_pending_revocation(partition.topic not in topics)
 
     def _may_join(self, timeout_ms: float) -> bool:
-        """Whether a join may begin; a pattern first needs fresh metadata, as in the inherited ``poll``."""
+        """Return whether a join may begin; wait for a pattern's fresh metadata, as the inherited ``poll``."""
         if not self._subscription.subscribed_pattern or self.rejoining:
             return True
         update = self._update = self._update or self._cluster.request_update()

@@ -45,14 +45,14 @@ class JoinsOutsidePoll(Membership):
 
     async def join_group_async(self, timeout_ms: float | None = None) -> bool:
         """As inherited, but applies a join that ended between two polls instead of repeating it."""
-        ended = self._join_task
-        if ended is not None and ended.is_done:
+        join = self._join_task
+        if join is not None and join.is_done:
             # kafka-python would send JoinGroup again, so it gets a new task with the same result.
             async def repeat_result() -> Any:
-                return await ended
+                return await join
 
-            # But it would take a join that ended with this error for one that still runs.
-            is_timeout = isinstance(ended.exception, KafkaTimeoutError)
+            # But kafka-python takes a join that ended with this error for one that still runs.
+            is_timeout = isinstance(join.exception, KafkaTimeoutError)
             self._join_task = None if is_timeout else self._manager.call_soon(repeat_result)
         self._join.is_in_poll = True
         try:
@@ -69,8 +69,8 @@ class JoinsOutsidePoll(Membership):
     ) -> None:
         """As inherited, but auto-commit does not wait for its response.
 
-        The commit precedes JoinGroup on the same connection.  The method awaits the response only if topics
-        were unsubscribed, because it drops their positions.
+        The commit precedes JoinGroup on the same connection.  This method awaits the response only if topics
+        were unsubscribed, because the inherited method then drops their positions.
         """
         self._commit_precedes_join = self.config["enable_auto_commit"] and not self._generation.is_lost()
         await super()._on_join_prepare_async(generation, member_id, timeout_ms)
@@ -104,7 +104,7 @@ class JoinsOutsidePoll(Membership):
         self._join.send()
         self._manager.call_soon(self._heartbeat_during_join)
         try:
-            assignment = await self._joined_and_synced()
+            assignment = await self._join_and_sync()
             with self._lock:
                 self._check_joining()
                 self._confirmed_at = max(self._confirmed_at, self._joined_at)
@@ -121,7 +121,7 @@ class JoinsOutsidePoll(Membership):
         self._resume_heartbeats()
         return assignment
 
-    async def _joined_and_synced(self) -> bytes:
+    async def _join_and_sync(self) -> bytes:
         while True:
             if self._generation.is_lost() and self._subscription.assignment:
                 log.warning("group %s: membership lost during the join", self.group_id)
@@ -145,8 +145,8 @@ class JoinsOutsidePoll(Membership):
         Leaves the group if ``max_poll_interval_ms`` has passed since the last poll.
 
         The member stays in the join meanwhile, because its generation may be over: the broker may have
-        completed the join although its response was lost.  Outside a join it would send heartbeats of the old
-        generation, get ILLEGAL_GENERATION, and give up all partitions.
+        completed the join although its response was lost.  Outside a join, the member would send heartbeats
+        of the old generation, get ILLEGAL_GENERATION, and give up all partitions.
         """
         if pause_ms and not (self._join.is_closing or self.heartbeat.poll_timeout_expired()):
             await self._net.sleep(pause_ms / 1000)
@@ -200,19 +200,19 @@ class JoinsOutsidePoll(Membership):
                 self.request_rejoin()
 
     async def _commit_before_applying(self, assigned: frozenset[TopicPartition]) -> None:
-        """Commit up to the last ``poll()``; wait for the responses only if partitions are revoked.
+        """With auto-commit, commit up to the last ``poll()``; await the response if partitions are revoked.
 
-        Wait for the application's own commits, too: those made during the join use a second connection, so
-        the next JoinGroup could overtake them.
+        If partitions are revoked, await the application's own commits, too.  Commits made during the join use
+        a second connection, so the next JoinGroup could overtake them.
         """
         is_revoking = not self._subscription.assigned_partitions() <= assigned
-        if is_revoking and not await self._await_commits(_COMMIT_MS):  # a new one would wait, too
+        if is_revoking and not await self._await_commits(_COMMIT_MS):
             log.warning(
                 "partitions are revoked although an earlier commit has had no response for %g s: their next "
                 "owners may read records again",
                 _COMMIT_MS / 1000,
             )
-            return
+            return  # a new commit would have no response, either
         offsets = self._subscription.all_consumed_offsets()
         if not offsets or not self.config["enable_auto_commit"]:
             return

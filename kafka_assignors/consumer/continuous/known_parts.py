@@ -1,7 +1,7 @@
 """Checks that kafka-python's private parts are the ones that this folder relies on.
 
-A coordinator is replaced only if the methods listed here, on which ours relies, have known sources.
-With another version of kafka-python the consumer behaves as kafka-python's own.
+`make_continuous` replaces a consumer's coordinator only if the methods listed here have known sources.
+With another version of kafka-python the consumer behaves as a ``KafkaConsumer``.
 """
 
 from __future__ import annotations

@@ -35,8 +35,9 @@ _REFUSED = {IllegalGenerationError.errno, NotCoordinatorError.errno, *_UNKNOWN}
 class EarlyHeartbeat(Heartbeat):
     """Sends extra heartbeats right after a join, because a second round mostly follows at once.
 
-    All are due at fixed times after the SyncGroup response, which reaches all members together, and again
-    after the ``poll()`` that applies it.  So members mostly learn of the next rebalance together.
+    The extra heartbeats are due at fixed times after the SyncGroup response, which reaches all members
+    together, and again after the ``poll()`` that applies it.  So members mostly learn of the next rebalance
+    together.
     """
 
     def time_to_next_heartbeat(self) -> float:
@@ -98,7 +99,7 @@ class Membership(OffsetsDuringJoins):
             self._confirmed_at = sent_at
 
     def _may_still_own(self) -> bool:
-        """Whether the session is valid, so that no other member can own our partitions."""
+        """Whether the session is valid, so that no other member can own this member's partitions."""
         session_s = self.config["session_timeout_ms"] / 1000
         return not self._generation.is_lost() and time.monotonic() - self._confirmed_at < session_s
 
@@ -116,8 +117,8 @@ class Membership(OffsetsDuringJoins):
 
         A request that has no response after a session timeout may be lost, too: its connection may transfer
         nothing while that of the heartbeats works, so the broker would wait for this member.  The member
-        joins again.  The broker may also be waiting for other members, and takes the new JoinGroup in place
-        of the old one.  So the next repetition waits twice as long.
+        joins again.  Or the broker waits for other members; it then takes the new JoinGroup in place of the
+        old one.  So the member waits twice as long before it joins once more.
         """
         join = self._join_task
         patience = _Patience(self._generation, self.config["session_timeout_ms"] / 1000)
@@ -152,7 +153,7 @@ class Membership(OffsetsDuringJoins):
             refused = None if refused is generation else generation
 
     async def _heartbeat_response(self, generation: Generation, node_id: Any) -> int | None:
-        """Send a heartbeat; return the error code of the response, None without one."""
+        """Send a heartbeat; return the error code of the response, None without a response."""
         request = HeartbeatRequest(
             group_id=self.group_id,
             generation_id=generation.generation_id,
@@ -169,7 +170,7 @@ class Membership(OffsetsDuringJoins):
         return self._join.is_in_flight and generation is self._generation and not generation.is_lost()
 
     def _abort_connection(self) -> None:
-        """Close the connection of the join with an error.  Without one, it would send pending bytes first."""
+        """Close the connection of the join with an error, because it would else send pending bytes first."""
         if (node_id := self.coordinator_id) is not None:
             log.warning("group %s: no response to a join: joining again", self.group_id)
             error = KafkaConnectionError("no response to a join")

@@ -50,7 +50,7 @@ class _Commit:
 
 
 class OffsetsDuringJoins(ConsumerCoordinator):
-    """A coordinator that commits and fetches offsets during a join, and can leave the group in the middle."""
+    """A coordinator that can commit, fetch offsets and leave the group during a join."""
 
     coordinator_id: Any
     _join: JoinState
@@ -65,7 +65,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         self._newest, self._unanswered = {}, {}
 
     def coordinator(self) -> Any:
-        """Return the node for commits and offset fetches, and for heartbeats during a join."""
+        """Return the node id for commits and offset fetches, and for heartbeats during a join, if known."""
         node_id = super().coordinator()
         return node_id if node_id is None or not self._join.is_in_flight else self._second_connection(node_id)
 
@@ -131,11 +131,11 @@ class OffsetsDuringJoins(ConsumerCoordinator):
             try:
                 await self._send_commit(_SentInJoin(waiting))
             except _StaleError:
-                waiting = await self._sent_after_join(commit, join)
+                waiting = await self._send_after_join(commit, join)
         if len(waiting) < len(commit.offsets):
             raise _overtaken()
 
-    async def _sent_after_join(self, commit: _Commit, join: Any) -> CommitOffsets:
+    async def _send_after_join(self, commit: _Commit, join: Any) -> CommitOffsets:
         """Send a commit once more if the join has not been applied; return the offsets that were sent."""
         if self._join.is_closing:
             raise _overtaken()
@@ -168,8 +168,8 @@ class OffsetsDuringJoins(ConsumerCoordinator):
     def _still_valid(self, commit: _Commit) -> CommitOffsets:
         """Return the offsets that no later commit replaces, of partitions that this member has kept.
 
-        A listener commits partitions that kafka-python has just removed from the assignment; no other member
-        gets them before the next JoinGroup response.
+        Partitions that kafka-python has just removed from the assignment count as kept until the next
+        JoinGroup response: a listener commits them, and no other member gets them before that.
         """
         if self._generation.member_id != commit.generation.member_id:
             return {}

@@ -2,7 +2,7 @@
 
 kafka-python answers for all partitions or for none: it raises `KeyError` if one partition has no leader, and
 times out if a topic is gone.  So each topic is asked for in a request of its own, without the partitions that
-have no leader.  If one partition of a topic times out, all of the topic are skipped for some seconds.
+have no leader.  If one partition times out, all partitions of its topic are skipped for some seconds.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ class EndOffsets:
         Cost: a request to each leader for each topic.  A topic that does not answer takes 2 s, and is skipped
         for the next 5 s.
         """
-        return self._asked(self._consumer.beginning_offsets, partitions)
+        return self._ask_topics(self._consumer.beginning_offsets, partitions)
 
     def last(self, partitions: Collection[KafkaPartition]) -> dict[KafkaPartition, int]:
         """Return the end offset of each partition that answers.  Cost: as `first`."""
-        return self._asked(self._consumer.end_offsets, partitions)
+        return self._ask_topics(self._consumer.end_offsets, partitions)
 
     def is_silent(self, partition: KafkaPartition) -> bool:
         """Whether a partition did not answer and is skipped for now."""
         return self._silent.get(partition, float("-inf")) > self._clock()
 
-    def _asked(
+    def _ask_topics(
         self, ask: Callable[..., dict[KafkaPartition, int]], partitions: Iterable[KafkaPartition]
     ) -> dict[KafkaPartition, int]:
         topics: dict[str, list[KafkaPartition]] = {}
@@ -66,12 +66,12 @@ class EndOffsets:
                 topics.setdefault(partition.topic, []).append(partition)
         offsets: dict[KafkaPartition, int] = {}
         for topic_partitions in topics.values():
-            offsets |= self._of_one_topic(ask, topic_partitions)
+            offsets |= self._ask_topic(ask, topic_partitions)
             if self._stop():
                 break
         return offsets
 
-    def _of_one_topic(
+    def _ask_topic(
         self, ask: Callable[..., dict[KafkaPartition, int]], partitions: list[KafkaPartition]
     ) -> dict[KafkaPartition, int]:
         while partitions:
@@ -105,7 +105,7 @@ class TaskEndOffsets:
 
     Attributes:
         changelogs: of all tasks; any thread may replace the mapping.
-        known: task -> end offset of its changelog when that last answered; asked for every 10 s.
+        known: task -> end offset of its changelog, from the last request that got an answer.
     """
 
     def __init__(self, ends: EndOffsets, clock: Callable[[], float]) -> None:
@@ -116,7 +116,7 @@ class TaskEndOffsets:
         self.known: Mapping[Task, int] = {}
 
     def update(self) -> None:
-        """Ask again every 10 s; a task keeps its old offset if its changelog does not answer."""
+        """Ask for all end offsets every 10 s; a task keeps its old one if its changelog does not answer."""
         changelogs = self.changelogs
         if not changelogs or self._clock() < self._next_at:
             return

@@ -26,7 +26,10 @@ class _Wait:
 
 
 class RestoreProgress:
-    """Follows the copies that tasks wait for.  Used by one thread."""
+    """Logs the progress of the copies that tasks wait for.  Used by one thread.
+
+    ``applied_to``: task -> records applied to its copy so far; the owner of the mapping updates it.
+    """
 
     def __init__(self, applied_to: Mapping[Task, int], clock: Callable[[], float]) -> None:
         self._applied_to = applied_to

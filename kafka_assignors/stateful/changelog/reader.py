@@ -41,7 +41,10 @@ _ANSWER_S = 5.0  # limit of the wait for copies that the thread gives back
 
 
 class ChangelogReader:
-    """Keeps copies up to date.  The ``shutdown`` stops requests for end offsets, and limits waits."""
+    """Keeps copies up to date.
+
+    The start of the ``shutdown`` stops requests for end offsets, and its deadline limits waits.
+    """
 
     def __init__(
         self,
@@ -87,7 +90,7 @@ class ChangelogReader:
     def keep(self, copy: Copy, waiter: object = None) -> None:
         """Give the reader a copy to restore, and to return with its ``waiter``.
 
-        None: keep the copy up to date, as a standby or warm-up.
+        A copy without a waiter is a standby or warm-up: the reader keeps it up to date.
         """
         self._orders.put(lambda: self._tailing.begin(copy, waiter))
 
@@ -104,9 +107,7 @@ class ChangelogReader:
         Cost: one turn of the reader's thread, for any number of copies.
         """
         answer: SimpleQueue[list[Copy]] = SimpleQueue()
-        # The reader acquires it to answer in time, or the caller acquires it to give up.
-        decision = threading.Lock()
-
+        decision = threading.Lock()  # the reader acquires it to answer, or the caller to give up
         kept = self._tailing.kept
 
         def order() -> None:
@@ -134,7 +135,7 @@ class ChangelogReader:
         return _drained(self._restored)
 
     def failed(self) -> list[tuple[Task, StateError]]:
-        """Return the tasks whose copy was given up and closed, and the error, once."""
+        """Return the tasks whose copy was given up and closed, and their errors, once."""
         return _drained(self._failed)
 
     def watch_closed(self, copies: Mapping[Task, ClosedCopy]) -> None:
@@ -166,7 +167,7 @@ class ChangelogReader:
         return self._tailing.applied_to.copy()
 
     def wait_for_lags(self, timeout_s: float) -> bool:
-        """Wait until lags are measured anew; False: time is up, or the member closes."""
+        """Wait until lags are measured anew; return False if time is up or the member closes."""
         self._lags_updated.clear()
         until = time.monotonic() + timeout_s
         while not self._lags_updated.wait(_IDLE_S):
@@ -225,7 +226,7 @@ class ChangelogReader:
             self._stop.wait(_AGAIN_S)
 
     def _repositioned(self, do: Callable[[], None]) -> None:
-        """Run a step; move the copies whose position is not in their changelog."""
+        """Run a step; if a position is not in its changelog, seek the copies or restore them."""
         try:
             do()
         except OffsetOutOfRangeError:

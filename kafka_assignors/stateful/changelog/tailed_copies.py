@@ -1,4 +1,4 @@
-"""The copies of the changelog reader's thread.  An error of one copy ends no other."""
+"""The copies of the changelog reader's thread.  An error of one copy does not stop the others."""
 
 from __future__ import annotations
 

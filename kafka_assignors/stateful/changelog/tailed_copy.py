@@ -26,8 +26,8 @@ class TailedCopy:
         lag: records to apply; None: not known.
         heard: whether records came since the last reading of the consumer's positions.
         passed: the consumer's position when last read; compaction may put it beyond the copy's.
-        asked_at: when ``passed`` was last read, seconds.
-        flushed_at: when the copy was last flushed, seconds.
+        asked_at: when ``passed`` was last read, or the reader got the copy; seconds by the reader's clock.
+        flushed_at: when the reader last flushed the copy, or got it; seconds by the reader's clock.
     """
 
     def __init__(self, copy: Copy, changelog: Changelog, waiter: object, lag: int | None, now: float) -> None:

@@ -82,12 +82,12 @@ class Tailing:
             self._track_restore(tailed, was_standby=True)
 
     def read(self) -> bool:
-        """Apply fetched records; False: there are no copies.
+        """Apply fetched records; return False if there are no copies.
 
         Raises:
             KafkaError: the cluster does not answer.
-            Exception: a copy failed.  Records of the other copies are applied, and this one is read again
-                from its position.
+            Exception: a copy failed.  Records of the other copies are applied, and the changelog of the
+                failed copy is read again from its position.
         """
         if not self.kept:
             return False
@@ -120,15 +120,15 @@ class Tailing:
         if is_due:
             self._ends_asked_at = self._clock()
             self._update_ends()
-        waited_for = any(tailed.waiter is not None for tailed in self.kept)
-        if is_due or (waited_for and self._clock() - self._settled_at >= _SETTLE_EVERY_S):
+        has_waiter = any(tailed.waiter is not None for tailed in self.kept)
+        if is_due or (has_waiter and self._clock() - self._settled_at >= _SETTLE_EVERY_S):
             self._settle()
         return is_due
 
     def reposition(self) -> None:
-        """Seek the copies whose begin and end offsets are known to their positions.
+        """Seek each copy to its position, if the first and the end offset of its changelog are known.
 
-        A copy beyond the end is wiped and restored.  A copy before the begin continues from the begin.
+        A copy beyond the end is wiped and restored.  A copy before the first offset continues there.
         """
         by_partition = {tailed.partition: tailed for tailed in self.kept}
         begins, ends = self._ends.first(by_partition), self._ends.last(by_partition)
@@ -151,7 +151,7 @@ class Tailing:
             self.kept.seek(tailed, position)
 
     def on_truncation(self, error: LogTruncationError) -> None:
-        """Restart copies beyond a divergent offset, because an unclean leader has written other records."""
+        """Restart copies beyond a divergent offset, because the changelog has other records from there on."""
         for partition, divergent in error.divergent_offsets.items():
             tailed = next((tailed for tailed in self.kept if tailed.partition == partition), None)
             if tailed is None:
@@ -216,7 +216,7 @@ class Tailing:
         for tailed in list(self.kept):
             if (end := ends.get(tailed.partition)) is None:
                 continue
-            if self._restarted_in_new_topic(tailed):
+            if self._restart_in_new_topic(tailed):
                 continue  # the end may be that of the old topic
             if end < tailed.copy.position:
                 self._restart_after_loss(tailed, end)
@@ -226,7 +226,7 @@ class Tailing:
                 tailed.end = end
                 self._use_or_restart(tailed, end)
 
-    def _restarted_in_new_topic(self, tailed: TailedCopy) -> bool:
+    def _restart_in_new_topic(self, tailed: TailedCopy) -> bool:
         """Restart a copy whose changelog was deleted and created again; return whether it was."""
         changelog, current = tailed.copy.changelog, topic_id(self._consumer, tailed.partition.topic)
         if changelog is None or current is None or changelog.topic_id in {None, current}:
@@ -240,13 +240,13 @@ class Tailing:
         self.kept.restart(tailed, f"{ends_at}: it was truncated or created again")
 
     def _use_or_restart(self, tailed: TailedCopy, end: int) -> None:
-        """Use a stale copy only if its changelog has had no newer record."""
+        """Use a stale copy only if its changelog has no record that the copy lacks; else restart it."""
         if tailed.copy.stale and end > tailed.began:
             self.kept.restart(tailed, "may have compacted deletes away since the copy was last in use")
         tailed.copy.stale = False
 
     def _settle(self) -> None:
-        """Update lags, and return copies that reached the end."""
+        """Update lags, and return the copies that have reached the end to their waiters."""
         self._settled_at = self._clock()
         self._read_positions()
         lags = {task: lag for task, lag in self._closed_lags.items() if task in self.closed_copies}

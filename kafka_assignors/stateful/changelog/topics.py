@@ -46,12 +46,12 @@ class KnownChangelogs:
         self._search: Future[Mapping[Task, Changelog]] | None = None
 
     def search(self) -> None:
-        """Start to find the changelogs again, unless a search is under way."""
+        """Start a search for the changelogs, unless one is under way."""
         if self._search is None:
             self._search = self._background.submit(self._find)
 
     def update(self) -> bool:
-        """Take the result of a search; return whether there is one."""
+        """Take the result of a search, if there is one; return whether ``known`` is new."""
         if self._search is None or not self._search.done():
             return False
         search, self._search = self._search, None
@@ -77,8 +77,8 @@ def changelogs_of(
 ) -> dict[Task, Changelog]:
     """Return the changelog of each task, after creating missing topics as compacted ones.
 
-    If source topics grew, their changelog has fewer partitions.  Tasks without a changelog partition are then
-    left out, with a warning; they wait until an operator adds partitions.
+    If source topics grew, their changelog has fewer partitions.  The tasks without a changelog partition are
+    then left out, with a warning, until an operator adds partitions.
 
     A ``replication_factor`` of -1 is the cluster's default.  Without ``create``, tasks of a missing changelog
     are left out, with a warning: it may have been deleted, and an empty one would lack the state.
@@ -126,11 +126,9 @@ def _described(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, Mapp
 
 
 def _create(admin: KafkaAdminClient, wanted: Mapping[str, int], replication_factor: int) -> None:
-    existing = (
-        {topic["name"] for topic in admin.describe_topics(list(wanted)) if topic["partitions"]}
-        if wanted
-        else ()
-    )
+    if not wanted:  # an empty list would describe all topics
+        return
+    existing = {topic["name"] for topic in admin.describe_topics(list(wanted)) if topic["partitions"]}
     for topic, count in wanted.items():
         if topic in existing:
             continue
@@ -151,8 +149,8 @@ def _existing(admin: KafkaAdminClient, topics: Mapping[str, str]) -> dict[str, s
     for id, topic in topics.items():
         if topic not in described:
             log.warning(
-                "changelog %s does not exist: tasks of subtopology %s cannot be opened: "
-                "create it compacted, or restart a member, which creates it empty",
+                "changelog %s does not exist: tasks of subtopology %s cannot be opened; "
+                "create the topic with cleanup.policy=compact, or restart a member, which creates it empty",
                 topic,
                 id,
             )
@@ -193,7 +191,7 @@ def _refuse_or_warn(id: str, topic: str, count: int, tasks: int) -> None:
 
 
 def _settings(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return the settings of topics; none if the cluster does not let us read them."""
+    """Return topic -> setting -> value; empty, after a warning, if the request fails."""
     resources = [ConfigResource(ConfigResourceType.TOPIC, topic) for topic in topics]
     try:
         response = admin.describe_configs(resources, config_filter="all")

@@ -86,9 +86,13 @@ class _Producer(KafkaProducer):
 class ChangelogWriter:
     """A producer that waits for all in-sync replicas, and is created anew after an error.
 
-    ``patience_s``: seconds until a record is given up.  ``max_request_size``: bytes of the largest record.
-    ``compression`` None: none.  Records not acknowledged at the deadline of the
-    ``shutdown`` are dropped.
+    Args:
+        client: settings of the connection.
+        patience_s: seconds until a record is given up.
+        max_request_size: bytes of the largest record.
+        compression: codec; None: no compression.
+        shutdown: records that are not acknowledged at its deadline are dropped.
+        connect: makes a producer.
     """
 
     def __init__(
@@ -147,7 +151,7 @@ class ChangelogWriter:
         for portion in _portions(changes):
             with self._errors_of(portion):
                 # Before ``allowed``, because it may take as long as a lease.
-                producer = self._connected(until - time.monotonic())
+                producer = self._ensure_producer(until - time.monotonic())
             if not allowed():
                 raise ChangelogUnreachableError("the lease has run out: other members may own the tasks")
             with self._errors_of(portion):
@@ -160,11 +164,11 @@ class ChangelogWriter:
         return ranges
 
     def close(self, timeout_s: float = _DROP_S) -> None:
-        """Close for good: nothing is sent afterwards.  A request that is being sent has ``timeout_s``."""
+        """Close for good: nothing is sent afterwards.  A request under way has ``timeout_s`` to end."""
         self._closed = True
         self._give_up(timeout_s)
 
-    def _connected(self, left_s: float) -> KafkaProducer:
+    def _ensure_producer(self, left_s: float) -> KafkaProducer:
         if self._producer is None:
             most_s = self._shutdown.to_commit_s(min(left_s, self._config["bootstrap_timeout_ms"] / 1000))
             config = {**self._config, "bootstrap_timeout_ms": max(round(1000 * most_s), 1)}
@@ -209,7 +213,7 @@ class ChangelogWriter:
         return [(partition, future.get(timeout=0).offset) for partition, future in sent]
 
     def _flush(self, producer: KafkaProducer, until: float) -> None:
-        """Wait until all records arrived or failed; drop the rest at the deadline.
+        """Wait until all records have arrived or failed; at the deadline, drop the rest.
 
         Raises:
             KafkaError: records were dropped.

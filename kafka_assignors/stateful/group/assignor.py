@@ -90,7 +90,7 @@ class StatefulAssignor(Assignor):
         self._probes += 1
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
-        """Report active tasks, copies and their lags."""
+        """Encode the active tasks, the copies and their lags."""
         owned, _ = self._last_assignment()
         actives = self._topology.tasks_of([TopicPartition(t, p) for t, ps in owned.items() for p in ps])
         key = (generation, self._probes, self._version, frozenset(actives))
@@ -168,8 +168,8 @@ class StatefulAssignor(Assignor):
                 self._version,
             )
         if not isinstance(received, stateful_assignment.TaskAssignment):
-            # The member that schedules the probing rebalance keeps doing so; otherwise warm-ups would never
-            # be promoted.
+            # A member that was to request the next probing rebalance still does; otherwise warm-ups would
+            # never be promoted.
             next_probe_ms = self._next_probe_ms(self._received.next_probe_ms > 0)
             self._received = replace(self._received, next_probe_ms=next_probe_ms)
             return
@@ -179,7 +179,7 @@ class StatefulAssignor(Assignor):
             self._access.request_rejoin_after(0.0)
 
     def _next_probe_ms(self, schedules_probe: bool) -> int:
-        """Return the time of the next probing rebalance; 0: none."""
+        """Return the time of the next probing rebalance, in milliseconds since 1970; 0: none."""
         if not schedules_probe:
             return 0
         return round(1000 * self.options.time() + self.options.probing_rebalance_interval_ms)
@@ -189,7 +189,7 @@ class StatefulAssignor(Assignor):
     def decode_user_data(self, user_data: bytes) -> MemberReport:
         """Decode a member's user data; of a newer release, only the header."""
         subscription = stateful_subscription.decode(user_data)
-        # The version changes when a member rejoins after version probing.
+        # The version (the first two bytes) changes when a member rejoins after version probing.
         requests = {Cause.UPGRADE: int.from_bytes(user_data[:2], "big")}
         if isinstance(subscription, stateful_subscription.Subscription):
             requests[Cause.PROBE] = subscription.probe

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from uuid import NAMESPACE_OID, UUID, uuid5
 
-from kafka_assignors.plan import Member, TopicPartition, listed, shown
+from kafka_assignors.plan import Member, listed, shown
 from kafka_assignors.plan import stateful as planner
 from kafka_assignors.stateful.group.topologies import MOST_NAMES
 from kafka_assignors.stateful.topology import Topology
+from kafka_assignors.wire.compact_ownership import in_order
 from kafka_assignors.wire.stateful.subscription import Subscription
 from kafka_assignors.wire.stateful.version import NewerHeader
 
@@ -23,7 +24,7 @@ def planner_members(
 
     A member without readable user data has the tasks of its owned partitions, and no copies.
     Members with the same process id, from a copied directory, count as different processes.  As one process,
-    each would be credited with the state of the other.
+    each member would be credited with the state of the others.
     """
     shared = _shared(subscriptions)
     return {member.member_id: _planner_member(topology, member, subscriptions, shared) for member in members}
@@ -51,14 +52,11 @@ def _planner_member(
         process = uuid5(NAMESPACE_OID, member.member_id)
     if not isinstance(subscription, Subscription):
         subscription = Subscription(process)
-    actives = topology.tasks_of(
-        [TopicPartition(topic, number) for topic, numbers in member.owned.items() for number in numbers]
-    )
     return planner.StatefulMember(
         member_id=member.member_id,
         process=str(process),
         rack=subscription.rack or member.rack,
-        active=[planner.Task(*task) for task in sorted(actives)],
+        active=[planner.Task(*task) for task in sorted(topology.tasks_of(in_order(member.owned)))],
         standby=[planner.Task(*task) for task in subscription.standbys],
         lags={planner.Task(*task): lag for task, lag in subscription.lags.items()},
         generation=member.generation,

@@ -21,8 +21,8 @@ from kafka_assignors.wire.stateful.subscription import LONGEST_RACK
 class StatefulOptions(Options):
     """Options of ``stateful``.
 
-    Those up to ``probing_rebalance_interval_ms`` must be the same in all members of a group, because any
-    member may become leader.  Only ``topology`` may differ, during a rolling deploy.
+    The options up to ``probing_rebalance_interval_ms`` must be the same in all members of a group, because
+    any member may become leader.  Only ``topology`` may differ, during a rolling deploy.
 
     Attributes:
         topology: the subtopologies of the application.
@@ -31,7 +31,8 @@ class StatefulOptions(Options):
         max_warmup_replicas: warm-ups built at a time in the whole group.  While topologies differ, the limit
             applies to each set of subtopologies that the same members can run.
         balance_factor: number of tasks by which two members may differ.
-        probing_rebalance_interval_ms: time until a probing rebalance, while a better plan waits for copies.
+        probing_rebalance_interval_ms: time until a probing rebalance, which is requested while a better plan
+            waits for copies.
         process_id: id of the directory with this member's state, different for each member; None: a new id.
         endpoint: ``host:port`` where others can query this member's state.
         holdings: returns the member's state on disk; called on the consumer's I/O thread for joins and
@@ -56,7 +57,7 @@ class StatefulOptions(Options):
         """Refuse invalid values, and a missing topology.
 
         Raises:
-            OptionError: naming the option.
+            OptionError: a value is invalid; the error names the option.
         """
         self.check_values()
         instance("topology", self.topology, Topology, "a Topology")

@@ -64,6 +64,6 @@ def topology_warning(topology: Topology, group: Group) -> str:
 def _merged(plans: Iterable[Tasks]) -> Tasks:
     merged: dict[str, tuple[planner.Task, ...]] = {}
     for tasks in plans:
-        for member_id, more in tasks.items():
-            merged[member_id] = tuple(sorted((*merged.get(member_id, ()), *more)))
+        for member_id, member_tasks in tasks.items():
+            merged[member_id] = tuple(sorted((*merged.get(member_id, ()), *member_tasks)))
     return MappingProxyType(merged)

@@ -1,4 +1,4 @@
-"""A stateful member between rebalances, and during one.
+"""The parts of a stateful member that process, commit and keep copies, between and during rebalances.
 
 - ``assembly``: creates and closes the components.  ``events``: rebalance events.
 - ``tasks``: active tasks.  ``ownership``: begins and ends them.

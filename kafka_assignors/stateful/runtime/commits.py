@@ -77,7 +77,7 @@ class Commits:
             return CommitResult()
         self._offsets |= result.offsets
         if not self._commit_offsets():
-            return self._checked(result)
+            return _unless_failed(result)
         return self._repair_changelogs(actives, result)
 
     def _repair_changelogs(self, actives: Iterable[ActiveTask], result: CommitResult) -> CommitResult:
@@ -91,7 +91,7 @@ class Commits:
             if active.unproven is not None and left_s() > 0:
                 result.note(active, self._repair.finish(active, left_s))
         result.is_complete = True
-        return self._checked(result)
+        return _unless_failed(result)
 
     def _may_write(self, actives: list[ActiveTask], wait_s: float) -> bool:
         return self._lease.is_valid(wait_s) and self._is_same_member(actives)
@@ -137,14 +137,6 @@ class Commits:
         for partition in partitions:
             self._offsets.pop(partition, None)
 
-    def _checked(self, result: CommitResult) -> CommitResult:
-        """Raise the error of a commit, if there is one; else return its result."""
-        if result.failed is not None:
-            for active, error in result.damaged.items():
-                log.error("task %s_%d: %s", *active.task, error)
-            raise result.failed
-        return result
-
     def _commit_offsets(self) -> bool:
         if not self._offsets:
             return True
@@ -165,3 +157,12 @@ class Commits:
         self._lease.renew(sent_at)
         self._offsets.clear()
         return True
+
+
+def _unless_failed(result: CommitResult) -> CommitResult:
+    """Return the result of a commit, or raise its error."""
+    if result.failed is not None:
+        for active, error in result.damaged.items():
+            log.error("task %s_%d: %s", *active.task, error)
+        raise result.failed
+    return result

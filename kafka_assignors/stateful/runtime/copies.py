@@ -75,7 +75,7 @@ class OpenCopies:
             active.ready = True
         elif task in self._kept:
             self._reader.set_waiter(task, active)
-        elif (copy := self._opened(task)) is None:
+        elif (copy := self._open(task)) is None:
             return
         elif copy.changelog is None:
             active.copy, active.ready = copy, True
@@ -83,7 +83,7 @@ class OpenCopies:
             self._give_to_reader(copy, active)
 
     def end(self, active: ActiveTask) -> None:
-        """Take the copy from a task that is given up; it becomes a standby or is closed."""
+        """Take the copy from a task that is given up; the copy becomes a standby or is closed."""
         active.undo()
         active.ready = False
         self._task_log.revoked(active.task)
@@ -96,7 +96,8 @@ class OpenCopies:
     def restore_damaged(self, active: ActiveTask, error: StateDamagedError) -> None:
         """Wipe the damaged store of a task, and restore it from its changelog if it has one.
 
-        A store that was damaged again before any commit is dropped, and a StateError raised.
+        Raises:
+            StateError: the store was damaged again before any commit, or cannot be wiped; it is dropped.
         """
         copy, active.copy, active.ready = active.copy, None, False
         if copy is None:
@@ -113,12 +114,19 @@ class OpenCopies:
             self._give_to_reader(copy, active)
 
     def flush_one(self) -> list[tuple[ActiveTask, StateDamagedError]]:
-        """Flush the store of an active task, if one is due; return a damaged one, for `restore_damaged`."""
+        """Flush the store of an active task, if one is due.
+
+        Returns:
+            The task and the error if its store is damaged, for `restore_damaged`; else an empty list.
+        """
         return self._flushes.flush_one(self._tasks.actives.values())
 
     @property
     def checkpoint_age_s(self) -> float:
-        """Age of the oldest checkpoint of an active task, in seconds; -1: there is none.  Any thread."""
+        """Age of the oldest checkpoint of an active task, in seconds; -1: there is none.
+
+        Any thread may read it.
+        """
         copies = [active.copy for active in self._tasks.actives.copy().values()]
         return max((copy.checkpoint_age_s for copy in copies if copy is not None), default=-1.0)
 
@@ -130,7 +138,7 @@ class OpenCopies:
         missing = sorted(wanted - self._kept - self._retry_at.keys())
         for task in missing[:_AT_ONCE]:
             try:
-                copy = self._opened(task)
+                copy = self._open(task)
             except StateError as error:
                 self._retry_later(task, error)
                 continue
@@ -188,7 +196,7 @@ class OpenCopies:
         """Return the state to report to the group."""
         self._share_closed()
         ends = dict(self._reader.ends)
-        leaving = self._closed.leaving  # will be deleted, so the group must not count on them
+        leaving = self._closed.leaving  # these copies will be deleted, so the group must not count on them
         lags = {task: lag for task, lag in self._reader.lags.items() if task not in leaving}
         for task, active in self._tasks.actives.items():
             if active.ready:
@@ -221,8 +229,8 @@ class OpenCopies:
 
     # --- steps
 
-    def _opened(self, task: Task) -> Copy | None:
-        """Open a task's copy; None: it cannot be used now, and is tried again."""
+    def _open(self, task: Task) -> Copy | None:
+        """Open a task's copy; return None, and schedule a retry, if it cannot be used now."""
         if self._lacks_changelog(task):
             topic = self._topology[task[0]].changelog or f"of subtopology {task[0]}"
             self._changelogs.search()

@@ -49,7 +49,7 @@ Event = Assigned | Revoked | Lost | Duties
 
 
 class TaskListener(AsyncConsumerRebalanceListener):
-    """Queues the events of a rebalance.
+    """Queues the events of a rebalance, and waits until ``handle`` has handled revocations and losses.
 
     Attributes:
         error: raised by ``handle``, for the polling thread to raise again.
@@ -73,15 +73,15 @@ class TaskListener(AsyncConsumerRebalanceListener):
         """Wait until the tasks are committed, and their stores are closed or kept as standbys."""
         if revoked and not is_closing(self._consumer):  # a closing member has committed already
             self._events.put(Revoked(frozenset(revoked)))
-            await self._handled()
+            await self._wait_until_handled()
 
     async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
         """Wait until the tasks are dropped; it is too late to commit."""
         if lost and not is_closing(self._consumer):
             self._events.put(Lost(frozenset(lost)))
-            await self._handled()
+            await self._wait_until_handled()
 
-    async def _handled(self) -> None:
+    async def _wait_until_handled(self) -> None:
         background = Background("kafka-assignors-revocation")
         try:
             await wait_for_job(self._consumer, background.submit(self._guarded))

@@ -9,7 +9,7 @@ from kafka_assignors.stateful.runtime.tasks import ActiveTask
 
 _EVERY_S = 30.0  # between two flushes of a store
 _SHARE = 0.05
-"""Largest share of the time for flushes: during a flush (10 to 100 ms) the member processes nothing."""
+"""Largest share of the time that flushes take: the member processes nothing during one (10 to 100 ms)."""
 
 
 class FlushSchedule:
@@ -23,7 +23,7 @@ class FlushSchedule:
         """Flush the store that was flushed longest ago, if it is due; one store a turn keeps turns short.
 
         Returns:
-            The task and the error if its store is damaged.
+            The task and the error if its store is damaged; else an empty list.
 
         Raises:
             StateError: the flush failed.

@@ -104,11 +104,12 @@ class Lease:
     def wait_until_alone(self) -> bool:
         """Wait until `is_alone`, while time is left; return whether it is.
 
-        If this member left sooner, its tasks could go to a next owner while the earlier process still writes.
+        If this member gave up its tasks sooner, their next owner could write while the earlier process still
+        writes.
         """
-        while not (alone := self.is_alone()) and self._may_wait():
+        while not (is_alone := self.is_alone()) and self._may_wait():
             time.sleep(_CHECK_EVERY_S)
-        return alone
+        return is_alone
 
     def _may_wait(self) -> bool:
         return self._shutdown.to_commit_s(_CHECK_EVERY_S) > 0

@@ -91,7 +91,8 @@ def process_functions(topology: Any, process: Any) -> dict[str, Process]:
     """Check ``process`` and return the function of each subtopology.
 
     Raises:
-        OptionError: no `Topology`, or ``process`` is neither a function nor one for each subtopology.
+        OptionError: ``topology`` is no `Topology`, or ``process`` is neither a function nor a mapping with a
+            function for each subtopology.
     """
     instance("topology", topology, Topology, "a Topology")
     ids = {subtopology.id for subtopology in topology.subtopologies}

@@ -1,4 +1,4 @@
-"""Processes records, each completely or not at all.  Uncommitted changes have a limit of memory."""
+"""Processes records, each completely or not at all.  Limits the memory of uncommitted changes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Processing:
         self._rewound: dict[TopicPartition, int] = {}  # partition rewound in this turn -> its offset
 
     def process(self, batches: Iterable[Batch]) -> None:
-        """Process the records of one poll; skips partitions without an active task.
+        """Process the records of one poll; skip partitions without an active task.
 
         Raises:
             Exception: from the callback, after a commit of the work before that record, if possible.
@@ -63,11 +63,11 @@ class Processing:
         """
         self._rewound.clear()
         for active, partition, batch in batches:
-            if active is not None and (taken := self._processed(active, batch)) < len(batch):
+            if active is not None and (taken := self._process_batch(active, batch)) < len(batch):
                 self._rewind(partition, batch[taken].offset)
 
     def commit(self, wait_s: float = 0.0) -> bool:
-        """Commit; see ``Commits.commit``.  Returns whether everything is committed."""
+        """Commit all work (see ``Commits.commit``); return whether all but that of damaged stores is."""
         processed = [active for active in self._tasks.actives.values() if active.done]
         result = self._commits.commit(self._tasks.actives.values(), wait_s)
         for active, error in result.damaged.items():
@@ -84,7 +84,7 @@ class Processing:
         """Commit if the interval is over.  A failed commit is tried again after the next interval.
 
         Returns:
-            False if a commit was due and failed.
+            False if a commit was due and not complete.
         """
         if self._clock() < self._next_commit:
             return True
@@ -131,7 +131,7 @@ class Processing:
         """Allow processing again, after revoked tasks have freed memory."""
         self._is_full = False
 
-    def _processed(self, active: ActiveTask, batch: list[ConsumerRecord]) -> int:
+    def _process_batch(self, active: ActiveTask, batch: list[ConsumerRecord]) -> int:
         """Process records; return their number, smaller than the batch if processing had to stop."""
         if not self._takes(active):
             return 0
@@ -139,11 +139,11 @@ class Processing:
         for taken, record in enumerate(batch):
             if self._shutdown.is_set():
                 return taken
-            too_much = others + active.uncommitted_bytes > self._max_uncommitted_bytes
-            if too_much or self._clock() >= self._next_commit:
-                committed = self._make_room() if too_much else self.commit_if_due()
+            is_over_limit = others + active.uncommitted_bytes > self._max_uncommitted_bytes
+            if is_over_limit or self._clock() >= self._next_commit:
+                is_committed = self._make_room() if is_over_limit else self.commit_if_due()
                 # A failed attempt takes time, so leave the rest of the batch: the next poll comes sooner.
-                if not committed or not self._takes(active):
+                if not is_committed or not self._takes(active):
                     return taken
                 others = self._uncommitted_bytes() - active.uncommitted_bytes
             try:

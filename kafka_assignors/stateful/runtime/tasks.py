@@ -113,8 +113,8 @@ class CommitResult:
         offsets: the offsets to commit; also of a store that failed, if its changes are in the changelog.
         damaged: tasks with a damaged store, and the error, which is not raised.
         failed: the first other error of a store or its changelog; None: there is none.
-        is_complete: whether all but the work of damaged stores is committed; if not, the rest is kept for
-            the next attempt.
+        is_complete: whether all work but that of damaged stores is committed; if not, the next attempt
+            commits it.
     """
 
     offsets: dict[TopicPartition, OffsetAndMetadata] = field(default_factory=dict)

@@ -8,7 +8,7 @@ _OVERHEAD = 150  # bytes of a change in memory beside its key and value
 
 
 class Changes:
-    """The last change of each key.  Not thread-safe."""
+    """The last uncommitted change of each key.  Not thread-safe."""
 
     __slots__ = ("_before", "_keys", "_size_before", "size", "values")
 

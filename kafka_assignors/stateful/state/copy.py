@@ -57,9 +57,10 @@ class Copy:
     """A task's open store.  Not thread-safe.  A store that is damaged when opened is wiped, with a warning.
 
     Attributes:
-        stale: whether deletes may be missing, so the copy is usable only if its changelog has nothing newer.
-        in_doubt: whether it was wiped after damage in use and no commit (of a standby: no flush) has
-            succeeded since.
+        stale: whether the copy may lack deletes that its changelog has dropped, so that it is usable only if
+            the changelog has nothing newer.
+        in_doubt: whether it was wiped because it was damaged while in use, and no commit (of a standby: no
+            flush) has succeeded since.
 
     Raises:
         StateError: the disk is full, or the directory cannot be used.
@@ -178,7 +179,7 @@ class Copy:
             self._dir.release()
 
     def _open(self) -> Store:
-        at_least, wrong = self._checked()
+        at_least, wrong = self._check_checkpoint()
         if wrong is None:
             try:
                 return self._stores.open(self._dir.store_path, at_least, logged=self.changelog is not None)
@@ -221,8 +222,8 @@ class Copy:
         self._dir.write_checkpoint({changelog.partition: Position(position, changelog.topic_id)})
         self.checkpointed, self._checkpointed_at = position, self._now()
 
-    def _checked(self) -> tuple[int | None, str | None]:
-        """Return the offset the store must have reached, or the reason to wipe it."""
+    def _check_checkpoint(self) -> tuple[int | None, str | None]:
+        """Return the offset that the store must have reached, and the reason to wipe it; each may be None."""
         if self.changelog is None:
             self._dir.delete_checkpoint()  # an earlier changelog will lack the changes made without it
             return None, None

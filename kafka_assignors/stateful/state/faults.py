@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from kafka_assignors.errors import (
     StateDamagedError,
@@ -22,9 +24,13 @@ _DAMAGE = ("Corruption", "IO error", "NotFound")
 """Beginnings of RocksDB's texts about damaged data."""
 
 
-def state_error(error: OSError, where: object) -> StateError:
-    """Turn an error of the system into ours; ``where`` is the file or directory."""
-    return _error_of(error.errno, str(where), error.strerror or type(error).__name__)
+@contextmanager
+def state_errors(where: object) -> Iterator[None]:
+    """Turn errors of the system into ours during the block; ``where`` is the file or directory."""
+    try:
+        yield
+    except OSError as error:
+        raise _error_of(error.errno, str(where), error.strerror or type(error).__name__) from error
 
 
 def store_error(error: Exception, where: object, *, logged: bool = True, in_use: bool = False) -> StateError:
@@ -39,8 +45,8 @@ def store_error(error: Exception, where: object, *, logged: bool = True, in_use:
     would fail again on a restored store, forever.
     """
     text = " ".join(str(error).split())
-    corrupt = text.startswith("Corruption")
-    if not corrupt:
+    is_corrupt = text.startswith("Corruption")
+    if not is_corrupt:
         for number in (*_FULL, *_DENIED, *_LOCKED, *_OTHER):
             if os.strerror(number) in text:
                 return _error_of(number, str(where), os.strerror(number))
@@ -51,7 +57,7 @@ def store_error(error: Exception, where: object, *, logged: bool = True, in_use:
         return StateError(f"cannot use {where}: {detail}")
     if logged:
         return StateDamagedError(f"the store {where} is damaged and must be restored: {detail}")
-    if corrupt and "IO error" not in text:
+    if is_corrupt and "IO error" not in text:
         return StateDamagedError(
             f"the store {where} is damaged, has no changelog, and its state is lost: {detail}"
         )

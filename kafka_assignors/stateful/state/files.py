@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from kafka_assignors.files import atomic_write
-from kafka_assignors.stateful.state.faults import state_error
+from kafka_assignors.stateful.state.faults import state_errors
 
 log = logging.getLogger("kafka_assignors")
 
@@ -16,23 +16,20 @@ def write_whole(path: Path, data: bytes) -> None:
     """Replace a file atomically and on disk: a crash of the machine leaves the old file or the new one.
 
     Raises:
-        StateError: the write failed: the file is the old one, or already the new one.
+        StateError: the write failed; the file is the old one, or already the new one.
     """
-    try:
+    with state_errors(path):
         atomic_write(path, data, sync=True)
-    except OSError as error:
-        raise state_error(error, path) from error
 
 
 def read_up_to(path: Path, most: int) -> bytes | None:
     """Read at most ``most + 1`` bytes, so that a longer file is noticed; None if there is no file."""
-    try:
-        with path.open("rb") as file:
-            return file.read(most + 1)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise state_error(error, path) from error
+    with state_errors(path):
+        try:
+            with path.open("rb") as file:
+                return file.read(most + 1)
+        except FileNotFoundError:
+            return None
 
 
 def delete_directory(path: Path) -> None:

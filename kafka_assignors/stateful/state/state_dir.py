@@ -36,7 +36,7 @@ from kafka_assignors.errors import (
 from kafka_assignors.files import sync_dir
 from kafka_assignors.stateful.state import checkpoint
 from kafka_assignors.stateful.state.checkpoint import Checkpoint, Damaged
-from kafka_assignors.stateful.state.faults import state_error
+from kafka_assignors.stateful.state.faults import state_errors
 from kafka_assignors.stateful.state.files import delete_directory, read_up_to, write_whole
 from kafka_assignors.stateful.state.task_dir import TaskDir
 from kafka_assignors.strict_json import read_json
@@ -76,17 +76,16 @@ class StateDir:
         self._guard = threading.Lock()
         self._claimed: dict[Task, TaskDir] = {}
         self._closed = False
-        try:
+        with state_errors(self.path):
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = filelock.FileLock(self.path / "lock", thread_local=False)
-            self._lock.acquire(timeout=0)
-        except filelock.Timeout as error:
-            raise StateLockedError(
-                f"{self.path} is in use by {self._holder()}; "
-                "give each consumer on this machine a store_dir of its own"
-            ) from error
-        except OSError as error:
-            raise state_error(error, self.path) from error
+            try:
+                self._lock.acquire(timeout=0)
+            except filelock.Timeout as error:
+                raise StateLockedError(
+                    f"{self.path} is in use by {self._holder()}; "
+                    "give each consumer on this machine a store_dir of its own"
+                ) from error
         try:
             self.process_id = self._identify()
             for entry in self._entries():
@@ -111,7 +110,7 @@ class StateDir:
         return self._clock()
 
     def unconfirmed_s(self, task: Task) -> float:
-        """Seconds since a task's checkpoint was written or confirmed; 0 without a checkpoint."""
+        """Return the seconds since a task's checkpoint was written or confirmed; 0 without a checkpoint."""
         try:
             return max(0.0, self._clock() - (self._dir(task) / "checkpoint").stat().st_mtime)
         except OSError:
@@ -185,9 +184,9 @@ class StateDir:
         return removed
 
     def close(self, timeout_s: float | None = None) -> None:
-        """Unlock the directory, after the stores were closed and a running deletion ended.  Safe to repeat.
+        """Unlock the directory, after the stores were closed.  Safe to repeat.
 
-        It waits ``timeout_s`` for a deletion; the next start deletes the rest.
+        Waits up to ``timeout_s`` (None: no limit) for a running deletion; the next start deletes the rest.
         """
         with self._guard:
             if self._closed:
@@ -210,18 +209,16 @@ class StateDir:
 
     def make(self, path: Path) -> None:
         """Create a task's directory."""
-        try:
+        with state_errors(path):
             path.mkdir(exist_ok=True)
             sync_dir(self.path)
-        except OSError as error:
-            raise state_error(error, path) from error
 
     def remove(self, path: Path) -> None:
         """Delete a task's directory now, to free its space for the next one."""
         delete_directory(self._rename_removed(path))
 
     def released(self, claimed: TaskDir) -> None:
-        """Note that a task's directory is free, and the time of its last use."""
+        """Note that a task's directory is free, and that it was in use until now."""
         with self._guard:
             if self._claimed.get(claimed.task) is claimed:
                 del self._claimed[claimed.task]
@@ -230,15 +227,13 @@ class StateDir:
     def _rename_removed(self, path: Path) -> Path:
         """Rename a directory, so that a half-deleted one never counts as state."""
         removed = self.path / f"{_REMOVED}{uuid4().hex}"
-        try:
+        with state_errors(path):
             path.rename(removed)
             try:
                 sync_dir(self.path)
             except OSError:
                 removed.rename(path)  # the caller keeps the state, so it must still be there
                 raise
-        except OSError as error:
-            raise state_error(error, path) from error
         return removed
 
     def _note_use(self, path: Path) -> None:
@@ -253,17 +248,15 @@ class StateDir:
         return self.path / f"{_quoted(task[0])}_{task[1]}"
 
     def _entries(self) -> list[Path]:
-        try:
+        with state_errors(self.path):
             return list(self.path.iterdir())
-        except OSError as error:
-            raise state_error(error, self.path) from error
 
     def _check_open(self) -> None:
         if self._closed:
             raise StateClosedError(f"{self.path} was closed")
 
     def _identify(self) -> UUID:
-        """Return the id in the file, or a new one; write it with our pid for others to see."""
+        """Return the id in the file, or a new one; write it with this process's pid, for `_holder`."""
         file = self.path / "process"
         try:
             process_id = UUID(read_json(read_up_to(file, 1000) or b"")["process_id"])

@@ -206,8 +206,8 @@ class Store:
         """Read the store's position; called by `Stores.open`.
 
         Raises:
-            StateDamagedError: it is before the checkpoint's, or has an unknown format.
-            StateError: it has an unknown format, and the store has no changelog.
+            StateDamagedError: the position is before the checkpoint's, or has an unknown format.
+            StateError: the position has an unknown format, and the store has no changelog.
         """
         database = self._opened()
         try:
@@ -296,6 +296,6 @@ def _must_be_bytes(what: str, given: object) -> None:
 
 
 def _after(prefix: bytes) -> bytes | None:
-    """The first key after all that begin with ``prefix``; None: there is none."""
+    """Return the first key after all keys that begin with ``prefix``; None: there is none."""
     stripped = prefix.rstrip(b"\xff")
     return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None

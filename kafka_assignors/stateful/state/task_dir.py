@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_assignors.files import sync_dir
 from kafka_assignors.stateful.state import checkpoint
 from kafka_assignors.stateful.state.checkpoint import Checkpoint, Damaged
-from kafka_assignors.stateful.state.faults import state_error
+from kafka_assignors.stateful.state.faults import state_errors
 from kafka_assignors.wire.stateful.task_section import Task
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ class TaskDir:
         return self.path / "store"
 
     def read_checkpoint(self) -> Checkpoint | Damaged | None:
-        """Return the checkpoint; None: there is none.  If it is missing or damaged, wipe before a restore.
+        """Return the checkpoint; None: there is none.
+
+        If the checkpoint is missing or damaged, wipe the directory before a restore.
 
         Raises:
             StateError: the file cannot be read.
@@ -51,7 +53,7 @@ class TaskDir:
         checkpoint.write(self.path / "checkpoint", positions)
 
     def confirm_checkpoint(self) -> bool:
-        """Renew the checkpoint's time: the store is still there, and has applied nothing newer.
+        """Renew the checkpoint's time, because the store is still there and has applied nothing newer.
 
         Returns:
             Whether the time was renewed.  If not, the copy counts as older than it is.
@@ -68,11 +70,9 @@ class TaskDir:
         Raises:
             StateError: it failed; the checkpoint may still be there.
         """
-        try:
+        with state_errors(self.path):
             (self.path / "checkpoint").unlink(missing_ok=True)
             sync_dir(self.path)
-        except OSError as error:
-            raise state_error(error, self.path) from error
 
     def wipe(self) -> None:
         """Replace the directory by an empty one, after the store was closed.
