@@ -8,7 +8,7 @@ project = "kafka-assignors"
 author = "the kafka-assignors contributors"
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib.programoutput"]
 exclude_patterns = ["_build"]
 
 # --- pages -----------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     "--members",
     metavar="N,M,...",
     callback=read_whole,
-    help="Members at the start.  [default: 1.3 times what the mean load needs]",
+    help="Members at the start.  [default: 1.3 times what the mean load needs, at least 2]",
 )
 @click.option(
     "--recorded-members",
@@ -105,7 +105,8 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     metavar="N",
     type=click.IntRange(1, 500),
     default=1,
-    help="Number of draws of the times of each churn; above 1, figures get an interval.",
+    help="Number of draws of the times of each churn, the same for all candidates; above 1, figures get an "
+    "interval.",
 )
 @click.option(
     "--seed",

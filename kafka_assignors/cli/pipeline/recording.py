@@ -132,14 +132,15 @@ _OPTIONS = (
         metavar="SECONDS",
         type=click.FloatRange(0.1, 3600),
         default=10.0,
-        help="Interval between two samples of the groups.",
+        help="Interval between two samples, and between two reads of the offsets topic.",
     ),
     click.option(
         "--keep",
         "keep_days",
         metavar="DAYS",
         type=_days,
-        help="Keep samples and load of so many days besides today, such as 90d.  [default: all]",
+        help="Keep samples and load of so many days besides today, such as 90d.  Older days are "
+        "deleted, even if the model has not read them.  [default: all]",
     ),
     click.option(
         "--for",

@@ -58,19 +58,21 @@ def _checked_name(strategy: str) -> str:
 @connection_options
 @click.option(
     "--strategy",
-    metavar=f"[{'|'.join(STRATEGIES)}|MODULE:CLASS]",
+    metavar="NAME",
     type=_checked_name,
-    help="The strategy; MODULE:CLASS is your own.  "
+    help=f"The strategy, {KNOWN}.  "
     f"[default: the file's, else {DEFAULT_STRATEGY}; the one the live group runs]",
 )
-@click.option("--option", "options", metavar="NAME=VALUE", multiple=True, help="An option of the strategy.")
+@click.option(
+    "--option", "options", metavar="NAME=VALUE", multiple=True, help="An option of the strategy; repeatable."
+)
 @click.option("--compare", is_flag=True, help="Plan with every strategy and show them side by side.")
 @click.option(
     "--without",
     "leavers",
     metavar="MEMBER",
     multiple=True,
-    help="What if this member left: its id, the beginning of it, or its instance id.",
+    help="What if this member left: its id, the beginning of it, or its instance id; repeatable.",
 )
 @click.option(
     "--join",
@@ -79,7 +81,7 @@ def _checked_name(strategy: str) -> str:
     type=click.IntRange(0, 10_000),
     default=0,
     show_default=False,
-    help="What if N members joined.",
+    help="What if N members joined, subscribed to every topic of the group.",
 )
 @click.option(
     "--reset",

@@ -29,7 +29,7 @@ from kafka_assignors.cli.lag.limits import milliseconds
 from kafka_assignors.cli.lag.reader import LagReader, is_pattern
 from kafka_assignors.cli.pipeline.spark import recording_folder, require_spark, spark_size_options
 from kafka_assignors.cli.plan.forecasts import read_feed
-from kafka_assignors.cli.plan.options import check_options, named_value, refuse_foreign, with_options
+from kafka_assignors.cli.plan.options import KNOWN, check_options, named_value, refuse_foreign, with_options
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.cli.size.recording import RecordingRequest, recorded_size
 from kafka_assignors.cli.size.report import SizeReport, size_lines
@@ -85,8 +85,10 @@ def _seconds(value: str) -> float:
     "[default: measured from members with lag at both looks, or else what members report]",
 )
 @click.option("--load-topic", metavar="TOPIC", help="The topic with load forecasts of the group.")
-@click.option("--strategy", metavar="NAME", help="The strategy.  [default: the one the group runs]")
-@click.option("--option", "options", metavar="NAME=VALUE", multiple=True, help="An option of the strategy.")
+@click.option("--strategy", metavar="NAME", help=f"The strategy, {KNOWN}.  [default: the one the group runs]")
+@click.option(
+    "--option", "options", metavar="NAME=VALUE", multiple=True, help="An option of the strategy; repeatable."
+)
 @click.option(
     "--every",
     "every_s",
