@@ -22,7 +22,7 @@ class ClusterReading:
     """One reading of the selected groups of a cluster."""
 
     groups: Mapping[str, tuple[PartitionLag, ...]]
-    offsets: Mapping[TopicPartition, Offsets]  # of each partition of a group
+    offsets: Mapping[TopicPartition, Offsets]  # of each partition of these groups
     left_out: Mapping[str, str]  # group -> why the exporter could not read it
     problems: Mapping[str, str]  # key, the same as long as the problem lasts -> log line
     is_complete: bool  # all brokers answered, all partitions have a leader; ages may be unknown
@@ -47,7 +47,10 @@ def partition_lag(
     *,
     now_ms: float,
 ) -> PartitionLag:
-    """Return the lag of one partition of a group; without ``oldest`` its age is unknown."""
+    """Return the lag of one partition of a group.
+
+    Without offsets or a commit, its lag and age are unknown; without ``oldest``, its age.
+    """
     offsets = reading.offsets.get(tp)
     if offsets is None or committed is None:
         return PartitionLag(tp, owner, committed, None, None)
