@@ -45,7 +45,7 @@ def compose_command() -> tuple[str, ...] | None:
 def prepare(
     compose: tuple[str, ...], root: Path, port: int, properties: Mapping[str, str]
 ) -> tuple[Spec, dict[str, str]]:
-    """Write the properties below ``root``; return the commands of the container, and their environment.
+    """Write the extra properties below ``root``; return the commands of the container, and their environment.
 
     The commands run the container in the foreground, and remove it afterwards.
     """
@@ -89,6 +89,6 @@ def remove_container(name: str) -> None:
 
 
 def _down(compose: tuple[str, ...], name: str) -> list[str]:
-    # Without the file of properties, because that may be deleted by now.
+    # Without ``properties.json``, because that file may be deleted by now.
     down = ["down", "--volumes", "--timeout", str(_STOP_S)]
     return [*compose, "-p", name, "-f", str(compose_file()), *down]

@@ -30,8 +30,8 @@ from kafka_assignors.lag.retention import Retention, share_left
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
 
-_OFFSETS_S = 15.0  # from the start, for groups and offsets
-_TIMES_S = 10.0  # for timestamps and retention
+_OFFSETS_S = 15.0  # maximum time for groups and offsets
+_TIMES_S = 10.0  # maximum time for timestamps and retention
 
 
 def is_pattern(name: str) -> bool:

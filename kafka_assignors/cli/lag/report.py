@@ -56,7 +56,7 @@ class Report:
 
     @property
     def unread_topics(self) -> list[str]:
-        """Topics that no member reads, but with commits of the group; their lag does not count."""
+        """Topics that no member reads, although the group has commits in them; their lag does not count."""
         return sorted({tp.topic for tp in self.group.commits} - {p.tp.topic for p in self.partitions})
 
     @property

@@ -91,7 +91,7 @@ class GroupSizes:
         self._looks.append((now, report))
         self._lags |= {p.tp: p.lag for p in report.partitions if p.lag is not None}
         self._arrivals |= {p.tp: p.rate.records_in for p in report.partitions if p.rate is not None}
-        # Keep one look before the window, because the reader's rates may begin a look earlier.
+        # One look more than ``Rates`` keeps, because the rates of the reader may begin a look earlier.
         while len(self._looks) > 3 and self._looks[2][0] <= now - WINDOW_S:
             self._looks.popleft()
         return report
