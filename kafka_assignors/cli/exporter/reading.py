@@ -67,7 +67,7 @@ def problem_lines(subject: str, reasons: Iterable[tuple[str, str]]) -> dict[str,
     by_reason: dict[str, list[str]] = {}
     for name, reason in reasons:
         by_reason.setdefault(reason, []).append(name)
-    lines = {}
-    for reason, names in sorted(by_reason.items()):
-        lines[f"{subject}: {reason}"] = f"{subject} {listed(sorted(names), 1, name=shown)}: {reason}"
-    return lines
+    return {
+        f"{subject}: {reason}": f"{subject} {listed(sorted(names), 1, name=shown)}: {reason}"
+        for reason, names in sorted(by_reason.items())
+    }
