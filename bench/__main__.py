@@ -116,9 +116,9 @@ def measure(options: argparse.Namespace, console: Console) -> Report:
             *((problem, options.phases, (*OURS, *PEERS), report.rows) for problem in options.table),
             *((problem, GROWTH_PHASES, OURS[:1], report.growth) for problem in growth),
         ]
-        for problem, phases, who, found in plan:
+        for problem, phases, who, rows_of_report in plan:
             for row in bench.rows(problem, phases, who):
-                found.append(row)
+                rows_of_report.append(row)
                 report.save(options.out)
                 progress.advance(task)
                 console.print(

@@ -9,7 +9,7 @@ class Outlook:
     Args:
         patience: seconds a call may take.
         in_proportion: whether time is proportional to the work, within a factor of two, as kafka-python's is.
-            Java's is not, so Java skips a problem only if it was ended at one that was no larger.
+            Java's is not, so Java skips a problem only if Java was ended at a problem that was no larger.
     """
 
     def __init__(self, patience: float, *, in_proportion: bool) -> None:

@@ -83,9 +83,9 @@ def _draw(kind: str, lines: dict[str, dict[str, Points]], path: Path) -> None:
     with mpl.rc_context(style):
         figure = Figure(figsize=(11, 4.6), layout="constrained", facecolor="white")
         panels = figure.subplots(1, len(AXES), sharey=True)
-        for panel, (axis, found) in zip(panels, lines.items(), strict=True):
-            for name in filter(found.get, _STYLE):
-                panel.plot(*zip(*found[name], strict=True), label=name, linewidth=2, **_STYLE[name])
+        for panel, (axis, points_of) in zip(panels, lines.items(), strict=True):
+            for name in filter(points_of.get, _STYLE):
+                panel.plot(*zip(*points_of[name], strict=True), label=name, linewidth=2, **_STYLE[name])
             panel.set(xscale="log", yscale="log", xlabel=axis)
             panel.grid(visible=True, which="major", color="#e4e4e4")
             for scale in (panel.xaxis, panel.yaxis):

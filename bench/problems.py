@@ -143,8 +143,8 @@ def select(wanted: Iterable[str]) -> tuple[list[Problem], list[Problem]]:
     for word in wanted:
         if word == "growth":
             growth = [problem for problems in GROWTH.values() for problem in problems]
-        elif found := SIZES.get(word) or [problem for problem in table if word in problem.name]:
-            chosen += found
+        elif matches := SIZES.get(word) or [problem for problem in table if word in problem.name]:
+            chosen += matches
         else:
             raise ValueError(
                 f"no problem {word!r}: {', '.join(SIZES)}, growth, or part of a name in the table"

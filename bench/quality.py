@@ -25,6 +25,7 @@ class Quality:
 
 
 def judge(moment: Moment, plan: Plan) -> Quality:
+    """Return the figures of a plan for a group."""
     valid = set(plan) == set(moment.subscriptions)
     given: dict[str, list[int]] = {topic: [] for topic in moment.counts}
     subscribers: dict[str, list[str]] = {topic: [] for topic in moment.counts}
@@ -35,8 +36,8 @@ def judge(moment: Moment, plan: Plan) -> Quality:
             subscribers[topic].append(member)
             given[topic] += mine.get(topic, ())
     for topic, numbers in given.items():
-        there = set(numbers)
-        valid = valid and len(there) == len(numbers) and there <= set(range(moment.counts[topic]))
+        distinct = set(numbers)
+        valid = valid and len(distinct) == len(numbers) and distinct <= set(range(moment.counts[topic]))
     read = sum(count for topic, count in moment.counts.items() if subscribers[topic])
     loads = [sum(map(len, topics.values())) for topics in plan.values()]
     return Quality(

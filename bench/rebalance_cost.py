@@ -38,7 +38,7 @@ STRATEGIES: tuple[type[Assignor], ...] = (
 
 def consumer(port: int, partitions: int, strategy: type[Assignor], kind: str) -> Any:
     """Return a consumer of one topic that never joins."""
-    made = KafkaConsumer(
+    client = KafkaConsumer(
         "t",
         bootstrap_servers=f"127.0.0.1:{port}",
         api_version=(2, 5),
@@ -46,18 +46,18 @@ def consumer(port: int, partitions: int, strategy: type[Assignor], kind: str) ->
         partition_assignment_strategy=[strategy],
         metrics_enabled=kind == "causes and metrics",
     )
-    made._cluster.update_metadata(answer({"t": partitions}))
+    client._cluster.update_metadata(answer({"t": partitions}))
     if kind == "neither":
-        made._coordinator.group_protocols()  # creates the object that finds the causes
-        (assignor,) = made._coordinator._assignors.values()
+        client._coordinator.group_protocols()  # creates the object that finds the causes
+        (assignor,) = client._coordinator._assignors.values()
         assignor._causes.record_group = lambda *_: None
         assignor._causes.find = lambda *_: (RebalanceCause(Cause.UNKNOWN),)
-    return made
+    return client
 
 
-def rebalance(made: Any, members: int, *, leads: bool) -> Callable[[], float]:
+def rebalance(client: Any, members: int, *, leads: bool) -> Callable[[], float]:
     """Return a function that runs one rebalance, with the plan if ``leads``, and returns its CPU seconds."""
-    coordinator = made._coordinator
+    coordinator = client._coordinator
     (assignor,) = coordinator._assignors.values()
     generation = 0
     (_name, subscription), *_ = coordinator.group_protocols()
@@ -71,7 +71,7 @@ def rebalance(made: Any, members: int, *, leads: bool) -> Callable[[], float]:
         group = [joined(f"m{i}", subscription) for i in range(members)]
         started = time.process_time()
         if leads:
-            assignor.assign(made._cluster, group)
+            assignor.assign(client._cluster, group)
         response = SimpleNamespace(error_code=0, protocol_type=None, protocol_name=None, assignment=b"")
         coordinator._process_sync_group_response(response, time.monotonic())
         assignor.on_assignment(ConsumerProtocolAssignment(0, [("t", [0])], b""), generation)
@@ -94,9 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             runs = [rebalance(measured, options.members, leads=leads) for measured in consumers]
             seconds: list[list[float]] = [[] for _kind in KINDS]
             for turn in range(options.rounds):
-                for which in range(len(KINDS)):
-                    which_now = (which + turn) % len(KINDS)  # so no kind is always the last
-                    seconds[which_now].append(runs[which_now]())
+                for place in range(len(KINDS)):
+                    kind = (place + turn) % len(KINDS)  # so no kind is always the last
+                    seconds[kind].append(runs[kind]())
             medians = [1000 * statistics.median(taken) for taken in seconds]
             figures = ", ".join(
                 f"{kind} {median:.3f} ms ({median - medians[0]:+.3f})"

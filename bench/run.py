@@ -18,11 +18,7 @@ OURS = ("sticky", "cooperative")
 KAFKA_PYTHON = "kafka-python"
 JAVA = {"java sticky": "sticky", "java cooperative": "cooperative"}  # -> whose subscriptions it reads
 PEERS = (KAFKA_PYTHON, *JAVA)
-JUDGED = (
-    "sticky",
-    KAFKA_PYTHON,
-    "java sticky",
-)  # cooperative plans are incomplete: they hold back moves
+JUDGED = ("sticky", KAFKA_PYTHON, "java sticky")  # cooperative plans are incomplete: they hold back moves
 
 OUR_RUNS_S, THEIR_RUNS_S = 5.0, 2.5  # no further run of a median begins after these
 GROWTH_PHASES = ("fresh", "one joins")
@@ -125,12 +121,12 @@ class Bench:
 
     def _read_by(self, stage: Stage, who: list[str]) -> list[str]:
         """Return the kinds of members whose subscriptions the measured planners read."""
-        there = [
+        measured = [
             planner
             for planner in who
             if planner in OURS or not self._hopeless(stage.problem, stage.phase, planner)
         ]
-        return sorted({JAVA.get(planner, planner) for planner in there})
+        return sorted({JAVA.get(planner, planner) for planner in measured})
 
     def _ours(self, stage: Stage, kind: str) -> Facts:
         self.now(f"{stage}: ours, {kind}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from bench.run import JAVA, KAFKA_PYTHON, OURS, PEERS, Row
@@ -70,8 +70,13 @@ def markdown(rows: Iterable[Row], *, selected: bool = False) -> str:
     """Return the table in Markdown, or only the columns of ``docs/benchmarks.md`` if ``selected``."""
     head = PAGE_HEAD if selected else HEAD
     body = (short_cells(row)[: len(head)] if selected else cells(row) for row in rows)
-    lines = [head, ["---", "---", *["---:"] * (len(head) - 2)], *body]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return as_markdown(head, body, words=2)
+
+
+def as_markdown(head: Sequence[str], lines: Iterable[Sequence[str]], *, words: int) -> str:
+    """Return a table in Markdown; the columns after the first ``words`` hold numbers."""
+    rule = ["---"] * words + ["---:"] * (len(head) - words)
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *lines))
 
 
 def ms(seconds: float | None) -> str:
@@ -152,7 +157,7 @@ def findings(rows: Iterable[Row]) -> list[str]:
     """Summarise the table: plans that are worse or better than ours, and planners that failed."""
     rows = list(rows)
     return [
-        *(f"{name}: {_count(found)}" for name, found in _compared(rows)),
+        *(f"{name}: {_in_words(counts)}" for name, counts in _compared(rows)),
         *(
             f"{row['problem']}, {row['phase']}: {planner} failed"
             for row in rows
@@ -164,7 +169,7 @@ def findings(rows: Iterable[Row]) -> list[str]:
 
 def _compared(rows: list[Row]) -> Iterator[tuple[str, dict[str, int]]]:
     for peer in (KAFKA_PYTHON, "java sticky"):
-        found = {
+        counts = {
             "plans compared": 0,
             "less fair": 0,
             "fairer": 0,
@@ -175,17 +180,17 @@ def _compared(rows: list[Row]) -> Iterator[tuple[str, dict[str, int]]]:
             ours, theirs = _fact(row, "sticky", "quality"), _fact(row, peer, "quality")
             if ours is None or theirs is None:
                 continue
-            found["plans compared"] += 1
-            found["less fair"] += theirs["squares"] > ours["squares"]
-            found["fairer"] += theirs["squares"] < ours["squares"]
-            equal = theirs["squares"] == ours["squares"]
-            found["equally fair, moved more"] += equal and theirs["moved"] > ours["moved"]
-            found["moved less"] += equal and theirs["moved"] < ours["moved"]
-        yield peer, found
+            counts["plans compared"] += 1
+            counts["less fair"] += theirs["squares"] > ours["squares"]
+            counts["fairer"] += theirs["squares"] < ours["squares"]
+            is_equal = theirs["squares"] == ours["squares"]
+            counts["equally fair, moved more"] += is_equal and theirs["moved"] > ours["moved"]
+            counts["moved less"] += is_equal and theirs["moved"] < ours["moved"]
+        yield peer, counts
 
 
-def _count(found: dict[str, int]) -> str:
-    return ", ".join(f"{count} {what}" for what, count in found.items())
+def _in_words(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in counts.items())
 
 
 def _failed(row: Row, planner: str) -> bool:

@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable
 
 
+def timed(call: Callable[[], object]) -> float:
+    """Return the seconds that a call takes."""
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
 def times(call: Callable[[], object], runs: int) -> list[float]:
     """Return the seconds of each of several calls."""
-    seconds = []
-    for _ in range(runs):
-        began = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - began)
-    return seconds
+    return [timed(call) for _ in range(runs)]

@@ -57,9 +57,9 @@ def _refuse_options_of_other_scenes(scenes: tuple[Scene, ...]) -> None:
     ctx = click.get_current_context()
     for parameter in ctx.command.params:
         in_scenes = _ONLY_IN.get(parameter.opts[0].removeprefix("--"), scenes)
-        given = ctx.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
+        is_given = ctx.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
         is_off = ctx.params[str(parameter.name)] is False  # --no-pipeline is right for all scenes
-        if given and not is_off and not set(in_scenes) & set(scenes):
+        if is_given and not is_off and not set(in_scenes) & set(scenes):
             where = " and the ".join(in_scenes)
             raise click.UsageError(
                 f"{parameter.opts[0]} goes with the {where}, not with {' and '.join(scenes)} alone"

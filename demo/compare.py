@@ -101,16 +101,16 @@ class _Demo:
         for scene in settings.scenes:
             began = time.monotonic()
             if scene == "failover":
-                self._failover()
+                self._run_failover()
                 self._save(scene, began)
                 continue
             for number, strategy in enumerate(settings.strategies, 1):
                 self._view.step(f"{scene}: {strategy}, {number} of {len(settings.strategies)}")
-                self._compared(scene, strategy)
+                self._run_compared(scene, strategy)
                 self._save(scene, began)
         if settings.pipeline and self._runs:
             began = time.monotonic()
-            self._pipeline()
+            self._run_pipeline()
             self._save("pipeline", began)
         return self._results
 
@@ -129,7 +129,7 @@ class _Demo:
             check_broker=self._check_broker,
         )
 
-    def _compared(self, scene: Compared, strategy: str) -> None:
+    def _run_compared(self, scene: Compared, strategy: str) -> None:
         settings = self._settings
         place = self._place(scene, strategy, settings.partitions)
         logs = run(settings, self._flights, place, self._view)
@@ -140,7 +140,7 @@ class _Demo:
         began_at = time.time_ns() - time.monotonic_ns()
         self._runs.append(FinishedRun(scene, strategy, place.topic, logs, began_at))
 
-    def _failover(self) -> None:
+    def _run_failover(self) -> None:
         settings = self._settings
         self._view.step("failover: a stateful count, cold and warm")
         self._results["failover"] = run_failover(
@@ -151,7 +151,7 @@ class _Demo:
             session_timeout_ms=settings.session_timeout_ms,
         )
 
-    def _pipeline(self) -> None:
+    def _run_pipeline(self) -> None:
         pipeline = run_pipeline(
             self._runs,
             self._results["settings"],
@@ -161,7 +161,8 @@ class _Demo:
         )
         if pipeline["fault"]:
             try:
-                self._check_broker()  # raises the cause if it has ended; Spark only gets no answer
+                # If the broker has ended, this raises the cause.  Spark reports only that no broker answers.
+                self._check_broker()
             except BrokerError as error:
                 pipeline["fault"] = str(error)
         self._results["pipeline"] = pipeline

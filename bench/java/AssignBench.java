@@ -30,13 +30,14 @@ import org.apache.kafka.common.utils.AppInfoParser;
 /**
  * Times an assignor of kafka-clients on one group: {@code AssignBench sticky|cooperative GROUP PLAN LONGEST_S LIMIT_S}.
  *
- * <p>The group is what its members sent, byte for byte (bench/groups.py says how it lies in the file), read as
- * Java's coordinator reads it. Answers are lines of JSON, in seconds, each printed as soon as it is known: the versions,
- * when the group is read; {@code first}, the first {@code assign()} of this JVM with the encoding of all assignments;
- * then medians of warm calls: {@code assign}, and {@code total} with the encoding.
+ * <p>GROUP has the bytes that the members sent, in the format of bench/groups.py. This program decodes them as Java's
+ * coordinator does, and writes the assignments to PLAN. It prints figures (seconds) as lines of JSON, each as soon as it
+ * is known. First come the versions, once the group is read. Then comes {@code first}: the first {@code assign()} of
+ * this JVM with the encoding of all assignments. Last come medians of warm calls: {@code assign}, and {@code total} with
+ * the encoding.
  *
- * <p>No call of the warm-up begins LONGEST_S after the first of them, and none of the medians' after theirs. A first
- * call longer than that needs no further warm-up; after one longer than LIMIT_S there are no medians.
+ * <p>The warm-up starts no call after LONGEST_S, nor do the calls for the medians. After a first call of more than
+ * LONGEST_S there is no warm-up; after one of more than LIMIT_S there are no medians.
  */
 public class AssignBench {
     private static final double WARM_UP_S = 1.5;
@@ -44,7 +45,7 @@ public class AssignBench {
     private static final int LEAST_RUNS = 3;
     private static final int MOST_RUNS = 101;
 
-    /** One call: seconds until the plan was there, and until it was bytes. */
+    /** One call: seconds until the plan was made ({@code assign}), and until it was encoded ({@code total}). */
     record Run(double assign, double total, Map<String, ByteBuffer> plan) {}
 
     public static void main(String[] args) throws IOException {
@@ -62,14 +63,14 @@ public class AssignBench {
         answer("\"java\": \"%s\", \"kafka_clients\": \"%s\"", System.getProperty("java.version"), AppInfoParser.getVersion());
 
         double longest = Double.parseDouble(args[3]);
-        System.gc(); // what reading left behind is not the assignor's
+        System.gc(); // the garbage of reading must not slow down the assignor
         Run first = run(assignor.get(), cluster, subscriptions);
         answer("\"first\": %.9f", first.total());
         write(Path.of(args[2]), first.plan());
         if (first.total() > Double.parseDouble(args[4])) {
             return;
         }
-        if (first.total() <= longest) { // a longer one has warmed up what there is
+        if (first.total() <= longest) { // a longer call has already warmed up the JVM
             repeated(assignor, cluster, subscriptions, 1, Integer.MAX_VALUE, WARM_UP_S, longest);
         }
         List<Run> runs = repeated(assignor, cluster, subscriptions, LEAST_RUNS, MOST_RUNS, ENOUGH_S, longest);
@@ -78,7 +79,7 @@ public class AssignBench {
         answer("\"assign\": %.9f, \"total\": %.9f, \"runs\": %d", assign, total, runs.size());
     }
 
-    /** As many runs as {@code enough} seconds allow, at least {@code least}; none but the first begins after {@code longest}. */
+    /** Runs for {@code enough} seconds, at least {@code least} times; starts only the first run after {@code longest} s. */
     private static List<Run> repeated(
             Supplier<ConsumerPartitionAssignor> assignor, Cluster cluster, Map<String, Subscription> subscriptions,
             int least, int most, double enough, double longest) {
@@ -94,8 +95,12 @@ public class AssignBench {
     }
 
     private static Run run(ConsumerPartitionAssignor assignor, Cluster cluster, Map<String, Subscription> subscriptions) {
-        // StickyAssignor reads the user data where it lies, and leaves the buffer at its end.
-        subscriptions.values().forEach(one -> { if (one.userData() != null) one.userData().rewind(); });
+        // StickyAssignor reads the user data without a copy, and leaves the position of the buffer at its end.
+        for (Subscription subscription : subscriptions.values()) {
+            if (subscription.userData() != null) {
+                subscription.userData().rewind();
+            }
+        }
         GroupSubscription group = new GroupSubscription(subscriptions);
         long started = System.nanoTime();
         Map<String, Assignment> assignments = assignor.assign(cluster, group).groupAssignment();

@@ -1,5 +1,5 @@
-// A member of bench.pauses.play: Java's consumer with its CooperativeStickyAssignor.  The lines it writes are those
-// of bench/pauses/member.py.  PausesMember BOOTSTRAP TOPIC SESSION_MS HEARTBEAT_MS MAX_RECORDS BATCH_S
+// A member of bench.pauses.play: Java's consumer with its CooperativeStickyAssignor.  It writes the same lines as
+// bench/pauses/member.py.  Arguments: PausesMember BOOTSTRAP TOPIC SESSION_MS HEARTBEAT_MS MAX_RECORDS BATCH_S
 
 import java.time.Duration;
 import java.util.Collection;
@@ -37,14 +37,14 @@ public class PausesMember {
         config.put("partition.assignment.strategy", CooperativeStickyAssignor.class.getName());
         config.put("key.deserializer", ByteArrayDeserializer.class.getName());
         config.put("value.deserializer", ByteArrayDeserializer.class.getName());
-        if (System.in.read() < 0) {
-            return; // the first letter of "go"
+        if (System.in.read() < 0) { // waits for the first letter of "go"
+            return;
         }
         long batchMs = (long) (1000 * Double.parseDouble(args[5]));
         Thread reader = new Thread(() -> {
             try {
                 int letter = 0;
-                while (letter >= 0 && letter != 'c') { // of "close"
+                while (letter >= 0 && letter != 'c') { // the first letter of "close"
                     letter = System.in.read();
                 }
                 if (letter < 0) {

@@ -21,11 +21,11 @@ import org.apache.kafka.streams.processor.assignment.ProcessId;
  * Times Kafka Streams' HighAvailabilityTaskAssignor, and plays its probing rounds:
  * {@code StreamsBench TASKS INSTANCES STANDBYS WARM_UPS new|join|leave LONGEST_S ROUNDS_S}.
  *
- * <p>What an instance builds is caught up by the next round, what it drops is lost. In the package of the assignor, as
- * its values are visible there only. Answers are lines of JSON, in seconds, each printed as soon as it is known: the
- * version, when this is ready; {@code first}, the first plan for this group; {@code warm}, the median after a warm-up;
- * then what the rounds came to. No plan of the warm-up begins LONGEST_S after the first of them, and none of the
- * median's after theirs; no round ROUNDS_S after the first.
+ * <p>A copy that an instance begins to build has caught up by the next round. A copy that it drops is lost. The class is
+ * in the package of the assignor, because the assignor's values are visible only there. It prints figures (seconds) as
+ * lines of JSON, each as soon as it is known: first the version; then {@code first}, the first plan for this group; then
+ * {@code warm}, the median after a warm-up; last the results of the rounds. The warm-up starts no plan after LONGEST_S,
+ * nor do the plans for the median. No round but the first starts after ROUNDS_S.
  */
 public final class StreamsBench {
     private static final long END = 150_000L;
@@ -144,7 +144,7 @@ public final class StreamsBench {
 
     private static Map<ProcessId, ClientState> states(Collection<Instance> group, Collection<TaskId> tasks) {
         Map<ProcessId, ClientState> states = new TreeMap<>();
-        Long end = END; // one object for all of them
+        Long end = END; // one object for the lags of all instances
         for (Instance instance : group) {
             Map<TaskId, Long> lags = new HashMap<>();
             for (TaskId task : tasks) {

@@ -127,8 +127,21 @@ def small_groups(groups: int) -> Iterator[Sequence[str]]:
         )
 
 
+def drain_times(seeds: int) -> Iterator[Sequence[object]]:
+    """Yield rows: the median time to drain backlogs of one shape and number of partitions, with a bound."""
+    for shape, partitions in product(SHAPES, (16, 64, 256)):
+        backlogs = [backlog(shape, partitions, seed) for seed in range(seeds)]
+        columns = (
+            [drain_s(history, 1, by_capacity=False) for history in backlogs],
+            [drain_s(history, 1, by_capacity=True) for history in backlogs],
+            [drain_s(history, None, by_capacity=True) for history in backlogs],
+            [least_s(history) for history in backlogs],
+        )
+        yield shape, partitions, *(f"{statistics.median(column):,.1f} s" for column in columns)
+
+
 def main(arguments: list[str] | None = None) -> None:
-    """Measure, and print the table row by row."""
+    """Measure, and print the table that the options select."""
     parser = argparse.ArgumentParser(prog="python -m bench.lag.capacity", description=__doc__)
     parser.add_argument("--seeds", type=int, default=5, help="backlogs of each kind and size (default 5)")
     parser.add_argument("--plans", action="store_true", help="only the time of large plans")
@@ -143,18 +156,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.plans:
         table(("capacities", "plan, median", "longest of 5", "drain time / bound"), plan_times())
         return
-    print(f"| {' | '.join(HEAD)} |\n| --- |{' ---: |' * (len(HEAD) - 1)}", flush=True)
-    for shape in SHAPES:
-        for partitions in (16, 64, 256):
-            backlogs = [backlog(shape, partitions, seed) for seed in range(options.seeds)]
-            columns = (
-                [drain_s(history, 1, by_capacity=False) for history in backlogs],
-                [drain_s(history, 1, by_capacity=True) for history in backlogs],
-                [drain_s(history, None, by_capacity=True) for history in backlogs],
-                [least_s(history) for history in backlogs],
-            )
-            seconds = (f"{statistics.median(column):,.1f} s" for column in columns)
-            print(f"| {shape} | {partitions} | {' | '.join(seconds)} |", flush=True)
+    table(HEAD, drain_times(options.seeds))
 
 
 if __name__ == "__main__":

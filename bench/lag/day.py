@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.lag.autoscaler import Autoscaler, Keda, ScaledGroup, Sized, View
+from bench.lag.forecasts import table
 from bench.machine import machine
 from demo.data.events import Flight, find_archive, read_flights
 from demo.data.flight_samples import partition_of
@@ -253,9 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         rate = case.history.service_rate or 0.0
         print(f"\nday {day}: {case.history.records:,} records, a member reads {rate:,.0f} records/s\n")
-        print(f"| {' | '.join(HEAD)} |\n| --- |{' ---: |' * (len(HEAD) - 1)}", flush=True)
-        for row in rows_of(case, target, given.thresholds):
-            print(f"| {' | '.join(row.cells())} |", flush=True)
+        table(HEAD, (row.cells() for row in rows_of(case, target, given.thresholds)))
 
 
 if __name__ == "__main__":

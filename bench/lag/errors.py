@@ -67,12 +67,12 @@ def shown_mean(ratios: Floats) -> str:
 def figures(arrived: Floats, forecasts: Modelled, settings: LoadSettings, first: int) -> Figures:
     """Compare forecasts to arrivals from step ``first`` on, partition by partition."""
     known = np.arange(len(arrived)) >= first
-    several = []
+    scores = []
     for partition, records in enumerate(arrived.T):
         forecast = np.where(known, forecasts.arrivals[:, partition], np.nan)
-        several.append(compare(records, forecast, forecasts.error[:, partition], settings))
-    sums = Totals(*(sum(column) for column in zip(*several, strict=True)))
-    ratios = [one.model_miss / one.best_miss for one in several if one.best_miss]
+        scores.append(compare(records, forecast, forecasts.error[:, partition], settings))
+    sums = Totals(*(sum(column) for column in zip(*scores, strict=True)))
+    ratios = [score.model_miss / score.best_miss for score in scores if score.best_miss]
     chosen = [
         beside_chosen(records, forecast, settings, first)
         for records, forecast in zip(arrived.T, forecasts.arrivals.T, strict=True)
@@ -83,7 +83,8 @@ def figures(arrived: Floats, forecasts: Modelled, settings: LoadSettings, first:
 def beside_chosen(records: Floats, forecast: Floats, settings: LoadSettings, first: int) -> float:
     """Return the error from a step on, as a ratio to that of baselines chosen without hindsight.
 
-    At each step the baseline with the least error over all forecasts that have ended; NaN: it never missed.
+    At each step the chosen baseline is the one with the least error over all forecasts that have ended.
+    NaN: the chosen baselines never missed.
     """
     steps = settings.horizon // settings.step
     upto = np.concatenate([[0.0], np.cumsum(records)])

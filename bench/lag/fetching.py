@@ -18,7 +18,7 @@ from kafka import TopicPartition as KafkaPartition
 from kafka.admin import NewTopic, OffsetSpec
 from kafka.structs import OffsetAndMetadata
 
-from bench.table import ms
+from bench.table import as_markdown, ms
 from bench.timing import times
 from kafka_assignors.broker import development_broker
 from kafka_assignors.errors import KafkaAssignorsError
@@ -119,15 +119,15 @@ def prepared(bootstrap: str, size: int) -> list[TopicPartition]:
             offsets = {
                 KafkaPartition(*tp): OffsetAndMetadata(0, "", -1) for tp in tps[first : first + _BATCH]
             }
-            while any(error.errno for error in _committed(admin, offsets)):
+            while any(error.errno for error in _commit(admin, offsets)):
                 time.sleep(0.2)
     finally:
         admin.close()
     return tps
 
 
-def _committed(admin: Any, offsets: dict[Any, Any]) -> Iterable[Any]:
-    """Return the errors of a commit.  A broker that has just started refuses commits."""
+def _commit(admin: Any, offsets: dict[Any, Any]) -> Iterable[Any]:
+    """Commit, and return the errors.  A broker that has just started refuses commits."""
     try:
         return set(admin.alter_group_offsets(GROUP, offsets).values())
     except Exception as error:
@@ -188,7 +188,5 @@ def cells(row: Row) -> list[str]:
 
 def markdown(rows: list[Row]) -> str:
     """Return the legend and the table in Markdown."""
-    lines = [HEAD, ["---:"] * len(HEAD), *map(cells, rows)]
-    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     legend = LEGEND.format(runs=rows[0]["runs"], one_by_one=max(row["asked one by one"] for row in rows))
-    return f"{legend}\n\n{table}"
+    return f"{legend}\n\n{as_markdown(HEAD, map(cells, rows), words=0)}"

@@ -175,10 +175,10 @@ def beside_lag(case: Case, outcomes_of: Mapping[str, Sequence[Outcome]]) -> Iter
 
 
 def by_time_of_day(
-    traffic: Traffic, case: Case, found: Mapping[str, Sequence[Outcome]], kind: str
+    traffic: Traffic, case: Case, outcomes_of: Mapping[str, Sequence[Outcome]], kind: str
 ) -> Iterator[Sequence[object]]:
     """Yield rows: one way of planning beside lag alone, by hours of the day (UTC)."""
-    ours, by_lag = largest(found[kind]), largest(found["lag"])
+    ours, by_lag = largest(outcomes_of[kind]), largest(outcomes_of["lag"])
     hours = (traffic.begin_s // HOUR_S + case.first + np.arange(len(ours))) % DAY
     for begin in range(0, DAY, BLOCK):
         here = (hours >= begin) & (hours < begin + BLOCK)

@@ -63,16 +63,16 @@ def from_one_state(
     """Plan every hour in all ways from the same state: lag and owners of a group that plans by lag."""
     kinds: dict[str, Forecasts | None] = {"lag": None, **forecasts}
     lag, owners = np.zeros(traffic.arrivals.shape[2]), None
-    found: dict[str, list[Outcome]] = {kind: [] for kind in kinds}
+    outcomes: dict[str, list[Outcome]] = {kind: [] for kind in kinds}
     for hour in range(case.first, len(traffic.arrivals)):
         after = {}
         for kind, foreseen in kinds.items():
             given = plan(case, kind, lag, owners, None if foreseen is None else foreseen[hour])
             result = work_off(lag, traffic.arrivals[hour], given, case.members, case.rate)
-            found[kind].append(Outcome(result, moved(owners, given)))
+            outcomes[kind].append(Outcome(result, moved(owners, given)))
             after[kind] = given, result
         owners, lag = after["lag"][0], after["lag"][1].left
-    return found
+    return outcomes
 
 
 def moved(before: Owners | None, after: Owners) -> int:

@@ -89,7 +89,7 @@ def peers(hourly: Floats) -> Mapping[str, Floats]:
 
 
 def rows(weeks: Weeks) -> Iterator[Sequence[object]]:
-    """Rows: errors of all partitions together, as ratios to those of the best baseline of each partition."""
+    """Yield rows: the error of all partitions, as a ratio to the errors of each partition's best baseline."""
     hourly = weeks.hourly()
     begins = len(hourly) - HORIZONS[-1] - EVERY * np.arange(FORECASTS)[::-1]  # of the forecasts, in hours
     steps = begins * weeks.hour - 1  # the steps that end there

@@ -14,6 +14,7 @@ from typing import Any
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
+from bench.lag.forecasts import table
 from kafka_assignors import (
     Assignor,
     CooperativeLagAwareAssignor,
@@ -116,9 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     groups = [(int(p), int(m)) for p, m in (text.split("x") for text in given.groups)]
     most = ["most, 100 members", "most, 200 members"] if given.step else []
     heads = ["strategy", *(f"{p:,} x {m}" for p, m in groups), *most]
-    print(f"| {' | '.join(heads)} |\n| --- {'| ---: ' * (len(heads) - 1)}|")
-    for row in rows(groups, given.step):
-        print(f"| {' | '.join(map(str, row))} |", flush=True)
+    table(heads, rows(groups, given.step))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ Owners = npt.NDArray[np.int32]
 
 
 class Traffic(NamedTuple):
-    """Records by hour, minute of it, and partition: shape (hours, 60, partitions)."""
+    """Records by hour, minute of the hour, and partition: shape (hours, 60, partitions)."""
 
     begin_s: int  # since 1970
     arrivals: Numbers
@@ -78,11 +78,11 @@ def work_off(lag: Numbers, arrivals: Numbers, owners: Owners, members: int, rate
 def group_of(owners: Owners | None, lag: Numbers, members: int) -> Group:
     """Return the group as its leader sees it; ``owners`` None: no member owns a partition."""
     names = [f"m{i:02}" for i in range(members)]
-    had = [[] if owners is None else np.flatnonzero(owners == i).tolist() for i in range(members)]
+    owned = [[] if owners is None else np.flatnonzero(owners == i).tolist() for i in range(members)]
     return Group(
         tuple(
             Member(name, frozenset({TOPIC}), {TOPIC: mine}, generation=1)
-            for name, mine in zip(names, had, strict=True)
+            for name, mine in zip(names, owned, strict=True)
         ),
         {TOPIC: len(lag)},
         lags={TOPIC: np.rint(lag).astype(int).tolist()},

@@ -300,7 +300,7 @@ def commands(bootstrap: str, kinds: Sequence[str], folder: Path) -> dict[str, Co
 
         return command
 
-    made = {kind: python(kind) for kind in kinds if kind != JAVA}
+    command_of = {kind: python(kind) for kind in kinds if kind != JAVA}
     if JAVA in kinds:
         java, class_path = compiled(folder, SOURCE)
 
@@ -309,5 +309,5 @@ def commands(bootstrap: str, kinds: Sequence[str], folder: Path) -> dict[str, Co
             numbers = (scene.session_ms, scene.heartbeat_ms, MAX_RECORDS, batch_s)
             return [java, *jvm, bootstrap, topic, *map(str, numbers)]
 
-        made[JAVA] = command
-    return made
+        command_of[JAVA] = command
+    return command_of

@@ -112,7 +112,7 @@ def _best(load: History, trial: Trial) -> float:
     return min(seconds)
 
 
-def _told(runs: Sequence[Run], grown: Sequence[Size]) -> Iterator[str]:
+def _lines(runs: Sequence[Run], grown: Sequence[Size]) -> Iterator[str]:
     yield "cores  scenarios  seconds  scenarios/s  first after"
     for run in runs:
         yield (
@@ -128,18 +128,18 @@ def _told(runs: Sequence[Run], grown: Sequence[Size]) -> Iterator[str]:
         yield f"{size.strategy:<23} {size.steps:>7,}  {size.partitions:>10,}  {1e3 * size.seconds:>19.1f}"
     yield ""
     for strategy in dict.fromkeys(size.strategy for size in grown):
-        its = [size for size in grown if size.strategy == strategy]
-        by_steps = [size for size in its if size.partitions == GROWTH_PARTITIONS[0]]
-        by_partitions = [size for size in its if size.steps == GROWTH_STEPS[0]]
+        of_strategy = [size for size in grown if size.strategy == strategy]
+        by_steps = [size for size in of_strategy if size.partitions == GROWTH_PARTITIONS[0]]
+        by_partitions = [size for size in of_strategy if size.steps == GROWTH_STEPS[0]]
         yield (
             f"{strategy}: time grows as steps^{_power(by_steps, 'steps'):.2f} "
             f"and partitions^{_power(by_partitions, 'partitions'):.2f}"
         )
 
 
-def _power(its: Sequence[Size], of: str) -> float:
+def _power(sizes: Sequence[Size], of: str) -> float:
     """Return the exponent with which the time grew over the last ten-fold growth of the size."""
-    small, large = its[-2:]
+    small, large = sizes[-2:]
     return math.log(large.seconds / small.seconds) / math.log(getattr(large, of) / getattr(small, of))
 
 
@@ -148,15 +148,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scenarios", type=int, default=SCENARIOS)
     parser.add_argument("--json", type=Path, help="also write the figures there")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     facts = machine()
-    runs = [on_spark(cores, asked.scenarios) for cores in CORES]
+    runs = [on_spark(cores, options.scenarios) for cores in CORES]
     grown = list(sizes())
     print(", ".join(f"{name} {value}" for name, value in facts.items()))
-    print(*_told(runs, grown), sep="\n")
-    if asked.json:
+    print(*_lines(runs, grown), sep="\n")
+    if options.json:
         results = {"machine": facts, "runs": list(map(asdict, runs)), "sizes": list(map(asdict, grown))}
-        asked.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
+        options.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

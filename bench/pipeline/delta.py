@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
 from bench.machine import machine
+from bench.timing import timed
 from kafka_assignors.broker.jars.download import download
 from kafka_assignors.broker.jars.lock import Jar
 from kafka_assignors.pipeline import read_samples
@@ -107,13 +107,6 @@ class Delta:
     def read(self) -> DataFrame:
         """Return all samples."""
         return self._spark.read.format("delta").load(self._table)
-
-
-def timed(do: Callable[[], object]) -> float:
-    """Return the seconds a call takes."""
-    began = time.perf_counter()
-    do()
-    return time.perf_counter() - began
 
 
 def measure(spark: SparkSession, store: Ours | Delta, looks: str, partitions: int) -> list[float]:

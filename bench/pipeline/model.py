@@ -19,7 +19,7 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.machine import machine
+from bench.timing import timed
 from demo.data.events import find_archive, read_flights
 from demo.data.flight_samples import sample_flights
 from kafka_assignors.forecast import UNKNOWN, LoadSettings
@@ -79,12 +80,6 @@ def history(spark: SparkSession, partitions: int, looks: int = LOOKS) -> DataFra
             F.to_date(time_).alias("date"),
         )
     )
-
-
-def timed(work: Callable[[], Any]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
 
 
 def at_once(spark: SparkSession, partitions: int, folder: Path) -> dict[str, float]:
@@ -238,19 +233,19 @@ def state_size(commits: int) -> tuple[float, float, float]:
 def without_spark(days: float | None, commits: int) -> dict[str, Any]:
     """Measure and print state, fold and forecasts."""
     state, written, seconds = state_size(commits)
-    found: dict[str, Any] = {"state_bytes": state, "written_bytes": written, "look_seconds": seconds}
+    results: dict[str, Any] = {"state_bytes": state, "written_bytes": written, "look_seconds": seconds}
     print(f"state: {state:,.0f} bytes a partition; a look writes {written:,.0f} of them, "
           f"and takes {1e6 * seconds:.0f} µs of processor time")  # fmt: skip
     if not days:
-        return found
+        return results
     for partitions in LOOKED_AT.values():
         rate, begun = folded(partitions)
-        found[f"fold {partitions}"] = rate
+        results[f"fold {partitions}"] = rate
         print(f"fold, {partitions:,} partitions: {rate:,.0f} samples/s, {begun:,.0f} of the first looks")
     table = flights_table(days)
-    found["flights"] = {str(horizon): result._asdict() for horizon, result in table}
+    results["flights"] = {str(horizon): result._asdict() for horizon, result in table}
     print("\n".join(error_rows(table)))
-    return found
+    return results
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -267,9 +262,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--cores", type=int, default=1, help="that Spark may use (default 1)")
     parser.add_argument("--out", type=Path, default=Path("out/bench-model.json"), metavar="FILE")
     options = parser.parse_args(arguments)
-    found: dict[str, Any] = {"machine": machine()}
+    results: dict[str, Any] = {"machine": machine()}
     if options.only is None:
-        found |= without_spark(options.days, options.commits)
+        results |= without_spark(options.days, options.commits)
     if options.sizes:
         with (
             tempfile.TemporaryDirectory(prefix="bench-model-") as place,
@@ -287,13 +282,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
                         continue
                     row = measure(spark, sizes[size], Path(place))
                     row["rows_s_core"] = row["samples"] / row["seconds"] / options.cores
-                    found[f"{kind} {size}"] = row
+                    results[f"{kind} {size}"] = row
                     longest = f", longest {row['longest']:.1f} s" if "longest" in row else ""
                     print(f"{kind}, {size}: {row['samples']:,} samples, {row['seconds']:.1f} s{longest}, "
                           f"{row['rows_s_core']:,.0f} rows/s a core", flush=True)  # fmt: skip
-    print("\n".join(look_rows(found)))
+    print("\n".join(look_rows(results)))
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(found, indent=2))
+    options.out.write_text(json.dumps(results, indent=2))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -83,7 +84,8 @@ class Writer:
             earlier = range(self._batch - EVERY + 1, self._batch)
             before = self._lists / f"{self._batch - EVERY}.compact"
             lists = [before, *(self._lists / str(batch) for batch in earlier)]
-            lines = [line for it in lists if it.exists() for line in it.read_text().split("\n")[1:]] + lines
+            earlier_lines = [path.read_text().split("\n")[1:] for path in lists if path.exists()]
+            lines = [*chain.from_iterable(earlier_lines), *lines]
             name += ".compact"
         self.lists_bytes += (self._lists / name).write_text("\n".join(["v1", *lines]))
         old = self._batch - KEPT
@@ -97,10 +99,10 @@ class Writer:
 
     def maintain(self, spark: SparkSession, keep_days: int, files: int, now: datetime) -> None:
         """Run the maintenance of an hour until nothing is left to merge; date its files at ``now``."""
-        more, root = True, str(self.folder.parent.parent)
-        while more:
+        has_more, root = True, str(self.folder.parent.parent)
+        while has_more:
             before = self.newest()
-            more = maintain(spark, root, keep_days=keep_days, files=files, now=now)
+            has_more = maintain(spark, root, keep_days=keep_days, files=files, now=now)
             if (text := self.newest()) != before:
                 self.lists_bytes += len(text)
         for file in self.folder.glob(f"date=*/{MERGED}*"):

@@ -16,12 +16,12 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from bench.machine import machine
+from bench.timing import times
 from kafka_assignors.broker import development_broker
 from kafka_assignors.pipeline.record.offsets import decode, record_offsets_once
 from kafka_assignors.pipeline.record.offsets_decoder import Groups
@@ -40,11 +40,11 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline.record", description=__doc__)
     parser.add_argument("--cores", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--most", type=int, default=SIZES[-1], help="records; leave out what is more")
-    parser.add_argument("--most-recorded", type=int, default=SIZES[1], help="the same of what is recorded")
+    parser.add_argument("--most", type=int, default=SIZES[-1], help="records; larger sizes are left out")
+    parser.add_argument("--most-recorded", type=int, default=SIZES[1], help="likewise for recordings")
     given = parser.parse_args(arguments)
-    _say("machine:", ", ".join(f"{name} {value}" for name, value in machine().items()))
-    _say(" | ".join(HEAD))
+    print("machine:", ", ".join(f"{name} {value}" for name, value in machine().items()))
+    print(" | ".join(HEAD), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         sizes = [size for size in SIZES if size <= given.most]
         for cores in given.cores:
@@ -53,8 +53,8 @@ def main(arguments: list[str]) -> None:
                     path = str(Path(folder, str(size)))
                     if not Path(path).exists():
                         records(spark, size).write.parquet(path)
-                    _say(" | ".join(_row(spark, path, size, cores, given.runs)))
-    _say(" | ".join(RECORDED))
+                    print(" | ".join(_row(spark, path, size, cores, given.runs)), flush=True)
+    print(" | ".join(RECORDED), flush=True)
     for cores in given.cores:
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> None:
         ):
             for size in [size for size in SIZES if size <= given.most_recorded]:
                 seconds = recorded(spark, broker.bootstrap, folder, size)
-                _say(f"{size:,} | {cores} | {seconds:.2f} s | {size / seconds:,.0f}")
+                print(f"{size:,} | {cores} | {seconds:.2f} s | {size / seconds:,.0f}", flush=True)
 
 
 def recorded(spark: Any, bootstrap: str, folder: str, size: int) -> float:
@@ -135,24 +135,9 @@ def _row(spark: Any, path: str, size: int, cores: int, runs: int) -> list[str]:
         )
         assert (totals[0], totals[1]) == (size, 0)
 
-    read_s, decode_s = (_timed(what, runs) for what in (reading, decoding))
+    read_s, decode_s = (median(times(call, runs + 1)[1:]) for call in (reading, decoding))
     rate = size / (decode_s * cores)
     return [f"{size:,}", str(cores), f"{read_s:.2f} s", f"{decode_s:.2f} s", f"{rate:,.0f}"]
-
-
-def _timed(work: Callable[[], None], runs: int) -> float:
-    work()
-    times = []
-    for _ in range(runs):
-        began = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - began)
-    return median(times)
-
-
-def _say(*words: str) -> None:
-    sys.stdout.write(" ".join(words) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -40,11 +40,11 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline.sampler", description=__doc__)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--most-rows", type=int, default=100_000, help="leave out what is larger")
+    parser.add_argument("--most-rows", type=int, default=100_000, help="larger sizes are left out")
     given = parser.parse_args(arguments)
-    _print("machine:", ", ".join(f"{name} {value}" for name, value in machine().items()))
-    _print(f"{given.cores} cores for Spark, {given.runs} runs")
-    _print(" | ".join(HEAD))
+    print("machine:", ", ".join(f"{name} {value}" for name, value in machine().items()))
+    print(f"{given.cores} cores for Spark, {given.runs} runs")
+    print(" | ".join(HEAD), flush=True)
     with (
         more_heap(),
         development_broker("jars", properties={"num.partitions": 1}) as broker,
@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> None:
             if groups * partitions > given.most_rows:
                 continue
             names = _commit_everywhere(broker.bootstrap, groups, partitions)
-            _print(" | ".join(_row(spark, settings, names, partitions, given)))
+            print(" | ".join(_row(spark, settings, names, partitions, given)), flush=True)
 
 
 def _row(
@@ -108,11 +108,6 @@ def _commit_everywhere(bootstrap: str, groups: int, partitions: int) -> tuple[st
         producer.close()
         admin.close()
     return names
-
-
-def _print(*words: str) -> None:
-    sys.stdout.write(" ".join(words) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

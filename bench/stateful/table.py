@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from bench.stateful.problems import EVENTS, GROWTH, WARM_UPS, Row, Size
-from bench.table import faster, ms
+from bench.table import as_markdown, faster, ms
 
 HEAD = (
     "tasks x members",
@@ -82,10 +82,11 @@ def markdown(rows: list[Row], *, selected: bool = False) -> str:
     if selected:
         shown = [row for row in shown if (row["tasks"], row["members"]) == (10_000, 100)] or shown
         head, *body = ([line[column] for column in PAGE_COLUMNS] for line in (HEAD, *map(cells, shown)))
-        return f"{legend}{cut}\n\n{_table(head, body, words=2)}"
-    text = f"{legend}{MOVES_LEGEND}{cut}\n\n{_table(HEAD, map(cells, shown), words=2)}"
+        return f"{legend}{cut}\n\n{as_markdown(head, body, words=2)}"
+    text = f"{legend}{MOVES_LEGEND}{cut}\n\n{as_markdown(HEAD, map(cells, shown), words=2)}"
     if lines := growth_cells(rows):
-        text += f"\nHow the plan's time grows, in tasks and in members (ms):\n\n{_table(GROWTH_HEAD, lines)}"
+        table = as_markdown(GROWTH_HEAD, lines, words=1)
+        text += f"\nHow the plan's time grows, in tasks and in members (ms):\n\n{table}"
     return text
 
 
@@ -126,9 +127,3 @@ def _count(facts: dict[str, Any], name: str) -> str:
 
 def _total(facts: dict[str, Any]) -> dict[str, Any]:
     return {("total" if name == "warm" else name): value for name, value in facts.items()}
-
-
-def _table(head: Iterable[str], lines: Iterable[list[str]], words: int = 1) -> str:
-    head = list(head)
-    rule = ["---"] * words + ["---:"] * (len(head) - words)
-    return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *lines))

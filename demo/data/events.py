@@ -79,7 +79,7 @@ def parse_flights(text: io.TextIOBase, span: float = float("inf"), at_least: int
 
 
 def backlog(flights: Sequence[Flight], records: int) -> Iterator[tuple[float, Flight]]:
-    """Yield ``records`` flights as `schedule` does, all due at 0 s; the year begins again if it has fewer."""
+    """Yield ``records`` flights as `schedule` does, all due at 0 s; a year that is too short begins again."""
     return ((0.0, flight) for flight in itertools.islice(itertools.cycle(flights), records))
 
 

@@ -44,7 +44,10 @@ def compare_counts(
 def read_stores(
     result: CountsResult, store_dirs: Iterable[Path], group: str, ends: Mapping[int, int]
 ) -> Stored:
-    """Return the counts in all copies at the end of their changelog; copies of a task must be equal."""
+    """Return the counts in all copies that are at the end of their changelog; copies of a task must be equal.
+
+    ``result`` gets the number of these copies, and the differences between them.
+    """
     by_task: dict[int, Stored] = {}
     stores = Stores()
     for store_dir in filter(Path.is_dir, store_dirs):

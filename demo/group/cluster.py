@@ -64,7 +64,11 @@ class Cluster:
         """Return the group's committed offsets per partition; partitions without a commit are left out."""
         with failing(f"the broker does not return the committed offsets of {group}"):
             offsets = self._admin.list_group_offsets({group: None})[group]
-        return {tp.partition: at.offset for tp, at in offsets.items() if tp.topic == topic and at.offset >= 0}
+        return {
+            tp.partition: commit.offset
+            for tp, commit in offsets.items()
+            if tp.topic == topic and commit.offset >= 0
+        }
 
     def log_bytes(self, topic: str) -> int:
         """Return the size of a topic on the brokers' disks, all replicas."""

@@ -33,8 +33,8 @@ class Fleet:
     A member's stdin is a pipe held open here.  It closes when this process ends, however it ends, and a
     member whose stdin closes exits; so no process is left even after ``kill -9`` of the demo.
 
-    A run that ends by Ctrl-C or an error first asks the members to leave, so that its group can be deleted;
-    not if the broker failed.
+    A run that ends by Ctrl-C or an error first asks the members to leave, so that its group can be deleted.
+    A run whose broker failed does not ask them.
 
     A member's stderr is in ``NAME.err`` in the folder.
     """
@@ -89,7 +89,7 @@ class Fleet:
         self._write(member, b"leave\n")
 
     def kill(self, member: str) -> None:
-        """``kill -9``, and wait until it is dead."""
+        """Kill a member with ``kill -9``, and wait until it is dead."""
         process = self._processes[member]
         process.expected_to_end = True
         process.popen.kill()
@@ -125,7 +125,7 @@ class Fleet:
             raise KafkaAssignorsError(f"member {member} is gone: {self._last_words(member)}") from None
 
     def _last_words(self, member: str) -> str:
-        """Return the member's stdout, else the last line of its stderr.  Waits for its end."""
+        """Return the last line of a member's stdout, else of its stderr.  Waits for the member's end."""
         process, path = self._processes[member], self._folder / f"{member}.err"
         if not process.last_words and process.popen.stdout is not None:
             process.last_words = process.popen.stdout.read().decode(errors="replace")

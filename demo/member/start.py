@@ -35,7 +35,7 @@ class MemberConfig(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat_ms: int
 
     def encode(self) -> bytes:
-        """Return it as one line."""
+        """Return the configuration as one line of JSON."""
         return msgspec.json.encode(self) + b"\n"
 
 
@@ -75,8 +75,8 @@ class ParentPipe:
     def read_line(self) -> bytes:
         """Return the next line; empty at the end of the stream.
 
-        It reads the descriptor, not ``sys.stdin``: a thread that waits inside a buffered reader holds its
-        lock, and the interpreter cannot exit.
+        It reads the descriptor, not ``sys.stdin``: a thread that waits inside a buffered reader holds the
+        reader's lock, and the interpreter cannot exit.
         """
         while b"\n" not in self._rest:
             chunk = os.read(self._fd, 65536)

@@ -82,9 +82,10 @@ class StateLog:
 
 
 def _probed(before: Duties, now: Duties) -> bool:
-    """Return whether the member requested a probing rebalance; else only a new generation unsets its time.
+    """Return whether the member requested a probing rebalance between two looks.
 
-    A request whose rebalance ends between two looks is missed.
+    A request unsets ``probe_at`` at once.  Without a request, only a new generation unsets it.  A request
+    whose rebalance ends between two looks is missed.
     """
     return before.probe_at is not None and now.probe_at is None and now.generation == before.generation
 

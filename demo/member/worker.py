@@ -181,7 +181,7 @@ class Worker:
     def _commit(self) -> None:
         """Commit the processed offsets of owned partitions, if any is not yet committed."""
         owned = self._consumer.assignment()
-        offsets = {tp: at for tp, at in self._listener.offsets().items() if tp in owned}
+        offsets = {tp: offset for tp, offset in self._listener.offsets().items() if tp in owned}
         self._is_refused = False
         if offsets.items() <= self._committed.items():
             return

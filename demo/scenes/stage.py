@@ -38,7 +38,7 @@ class Place:
 
     @property
     def title(self) -> str:
-        """Its name in views and errors."""
+        """Name of the run in views and errors."""
         return f"the {self.scene}, {self.strategy}" if self.strategy else f"the {self.scene}"
 
 

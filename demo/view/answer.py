@@ -12,7 +12,7 @@ TIE = 0.10
 """A time counts as equal to the shortest one if it is longer by this part at most."""
 
 UNEVEN = 1.25
-"""Two drains do not compare if members worked faster than this many times in one of them."""
+"""Drain times cannot be compared if members worked more than this many times as fast in one of the drains."""
 
 RULE = (
     f"Times within {100 * TIE:.0f} % of the shortest count as equal (a tie). If standstills are equal, fewer "

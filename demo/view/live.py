@@ -26,7 +26,7 @@ class Picture:
 
     @property
     def count(self) -> str:
-        """Done and total."""
+        """Finished and all units of the step, as text; empty if the total is unknown."""
         if self.total is None or self.now >= len(self.steps):
             return ""
         return f"{self.done:,} of {self.total:,}{self.unit}"

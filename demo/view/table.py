@@ -208,7 +208,7 @@ def recorded_in_all(pipeline: PipelineResult) -> str:
     commits, ends, steps = (sum(row[key] for row in rows) for key in ("commits", "ends", "steps"))
     groups = f"{len(rows):,} group" + "s" * (len(rows) != 1)
     text = (
-        f"Spark has read {commits:,} commits of {groups} out of the broker's own topic, taken over {ends:,} "
+        f"Spark has read {commits:,} commits of {groups} out of the broker's own topic, added {ends:,} "
         f"ends of logs, and made {steps:,} steps of load from them."
     )
     if backtest := pipeline["backtest"]:

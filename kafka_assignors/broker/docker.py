@@ -15,7 +15,7 @@ from kafka_assignors.broker.supervisor import failure_of
 from kafka_assignors.errors import BrokerError
 
 PORT = "KAFKA_ASSIGNORS_PORT"  # compose.yml reads its port from this variable
-VERSION = "KAFKA_ASSIGNORS_KAFKA_VERSION"  # and the image's tag from this one
+VERSION = "KAFKA_ASSIGNORS_KAFKA_VERSION"  # compose.yml reads the image's tag from this variable
 
 _ANSWER_S = 10  # timeout of ``docker info`` and of ``version``
 # Seconds from SIGTERM to SIGKILL in the container; shorter than `Spec.grace_s`, after which the supervisor
@@ -45,15 +45,18 @@ def compose_command() -> tuple[str, ...] | None:
 def prepare(
     compose: tuple[str, ...], root: Path, port: int, properties: Mapping[str, str]
 ) -> tuple[Spec, dict[str, str]]:
-    """Return the commands that run the container in the foreground and remove it, and their environment."""
+    """Write the extra properties below ``root``; return the commands of the container, and their environment.
+
+    The commands run the container in the foreground, and remove it afterwards.
+    """
     # Compose reads JSON as YAML, merges a second file (-f) into the first, and takes $ for a variable.
-    extra = root / "properties.json"
+    properties_file = root / "properties.json"
     cluster_id = new_cluster_id()
     literal = {name: value.replace("$", "$$") for name, value in environment(properties).items()}
     merged = {"services": {"kafka": {"environment": {**literal, "CLUSTER_ID": cluster_id}}}}
-    extra.write_text(json.dumps(merged), encoding="utf-8")
+    properties_file.write_text(json.dumps(merged), encoding="utf-8")
     base = [*compose, "-p", project(root), "-f", str(compose_file())]
-    up = [*base, "-f", str(extra), "up", "--abort-on-container-exit", "--timeout", str(_STOP_S)]
+    up = [*base, "-f", str(properties_file), "up", "--abort-on-container-exit", "--timeout", str(_STOP_S)]
     up += ["--no-color", "--no-log-prefix"]  # `error_line` looks for a cause at the start of a line
     spec = Spec(
         commands=[up],
@@ -86,6 +89,6 @@ def remove_container(name: str) -> None:
 
 
 def _down(compose: tuple[str, ...], name: str) -> list[str]:
-    # Without the file of extra properties, because it may be deleted by now.
+    # Without ``properties.json``, because that file may be deleted by now.
     down = ["down", "--volumes", "--timeout", str(_STOP_S)]
     return [*compose, "-p", name, "-f", str(compose_file()), *down]

@@ -73,7 +73,7 @@ def save(broker: DevelopmentBroker, *, temporary: bool) -> Running:
 
 
 def load() -> Running | None:
-    """Return the running broker, else None.  It only reads, so it needs no lock."""
+    """Return the running broker, else None.  The caller needs no lock, because nothing is written."""
     saved = _load_file()
     return None if saved is None or _supervisor(saved) is None else saved
 
@@ -147,7 +147,10 @@ def _clean_up(running: Running) -> None:
 
 
 def _supervisor(running: Running) -> psutil.Process | None:
-    """Return the supervisor's process.  A later process may have its pid, but does not name its log."""
+    """Return the supervisor's process; None: it has ended.
+
+    Another process may have its pid by now, but the command line of that process does not name the log.
+    """
     if (process := _process(running.pid)) is None:
         return None
     import psutil

@@ -113,7 +113,7 @@ class Supervised:
 
         Raises:
             PortTakenError: the broker ended because another process listens on its port.
-            BrokerError: the broker ended, or does not answer after ``timeout_s``; quotes its log.
+            BrokerError: the broker ended, or does not answer after ``timeout_s``; the message quotes its log.
         """
         try:
             self._wait_ready(port, timeout_s, step, on_progress)
@@ -156,7 +156,7 @@ class Supervised:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        if self._process.returncode != 0:  # clean up, perhaps again: a killed supervisor has not
+        if self._process.returncode != 0:  # clean up, perhaps again: a killed supervisor did not
             for command in self._spec.afterwards:
                 supervisor.failure_of(command, self._spec.afterwards_s, self._env)
         if self._spec.scratch is not None:

@@ -1,4 +1,4 @@
-"""A connection to a cluster that a command keeps between its reads."""
+"""A connection to a cluster, which a command keeps between two reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ class Connection:
         self.link: Link | None = None
 
     def open(self, deadline: float) -> Link:
-        """Return a link with a fresh list of brokers and no cached partition leaders."""
+        """Return a link with a fresh list of brokers and no cached partition leaders.
+
+        Args:
+            deadline: time limit on the clock ``time.monotonic``, seconds.
+        """
         if (link := self.link) is not None:
             left_s = max((deadline - time.monotonic()) / 2, 0.001)  # the rest is for a new link
             try:

@@ -71,7 +71,7 @@ def each(path: str, values: Sequence[object], kind: type[StructT], *, unique: Se
 
 
 def keyed(path: str, entries: Mapping[str, object], kind: Any, key: Any = Text) -> dict[str, Any]:
-    """Convert the names and values of an object whose names are topics or tasks."""
+    """Convert the names (to the type ``key``) and the values of an object whose names are topics or tasks."""
     return {
         checked(path if not name else below(path, name), name, key): checked(below(path, name), value, kind)
         for name, value in entries.items()

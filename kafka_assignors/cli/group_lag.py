@@ -32,7 +32,7 @@ class PartitionLag:
     end: int | None = None  # offset of the next record to be written; None: unknown
     missing: str | None = None  # why the lag is unknown
     seconds_missing: str | None = None  # why the age is unknown
-    rate: Rate | None = None  # None: there is no earlier look to compare
+    rate: Rate | None = None  # None: there are no earlier offsets to compare
     retention_left: float | None = None  # share left before unread records go; None: unlimited, or unknown
 
     @property

@@ -28,12 +28,17 @@ class GroupReader:
         self._connection = Connection(settings)
 
     def read(self) -> GroupState:
-        """Return the current state of the group."""
+        """Return the current state of the group.
+
+        Raises:
+            BrokerError: no broker answers, or the broker returned an error for the group.
+            GroupError: the group does not exist.
+        """
         link = self._connection.reach()
         deadline = time.monotonic() + RESPONSE_S
         fetch = GroupsFetch(link, [self._group_id], deadline)
-        late = attempt(link, deadline, fetch.run)
-        if (error := late or fetch.failures.get(self._group_id)) is not None:
+        failure = attempt(link, deadline, fetch.run)
+        if (error := failure or fetch.failures.get(self._group_id)) is not None:
             self.close()
             raise BrokerError(f"group {self._group_id!r}: {why(error)}") from error
         if self._group_id not in fetch.states:

@@ -48,7 +48,7 @@ def settled(
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
 ) -> GroupState:
-    """Read a group until it is stable, or for 5 s."""
+    """Read a group until it does not rebalance, for at most 5 s; return its last state."""
     deadline = clock() + RESPONSE_S
     while (group := read()).state in REBALANCING and clock() < deadline:
         wait(_PAUSE_S)
@@ -56,7 +56,11 @@ def settled(
 
 
 def members_of(group: GroupState) -> tuple[Member, ...]:
-    """Return the members of a group."""
+    """Convert the members of a group for a plan.
+
+    Raises:
+        GroupError: the group runs no strategy, or is rebalancing, or a member cannot be read.
+    """
     name = repr(group.group_id)
     if group.state == NEW_PROTOCOL:
         raise GroupError(f"group {name} uses the KIP-848 protocol: the broker assigns, no strategy runs")
@@ -67,11 +71,11 @@ def members_of(group: GroupState) -> tuple[Member, ...]:
     if group.state in REBALANCING:  # the broker returns no subscriptions meanwhile
         raise GroupError(f"group {name} is rebalancing ({group.state}): try again when it is stable")
     for member in group.members:
-        for part, readable in (
+        for part, is_readable in (
             ("subscription", member.subscription_readable),
             ("assignment", member.readable),
         ):
-            if not readable:
+            if not is_readable:
                 raise GroupError(f"the {part} of member {member.member_id!r} of {name} cannot be read")
     kind = STRATEGIES.get(group.strategy)
     strategy = kind() if kind is not None and (kind.by_priority or kind.by_lag) else None
@@ -93,15 +97,19 @@ def _member(member: GroupMember, report: MemberReport, capacity: float) -> Membe
 
 
 def member_report(strategy: Assignor | None, user_data: bytes) -> MemberReport:
-    """Decode a member's user data.  If it is malformed, the report is empty, as on the leader."""
+    """Decode a member's user data.  Without a strategy, or from malformed data, the report is empty."""
     try:
         return MemberReport() if strategy is None else strategy.decode_user_data(user_data)
     except CodecError:
-        return MemberReport()
+        return MemberReport()  # as on the leader
 
 
 def partition_counts(metadata: Any) -> dict[str, int]:
-    """Return the partition count of each existing topic in the broker's metadata."""
+    """Return the partition count of each existing topic in the broker's metadata.
+
+    Raises:
+        GroupError: the broker returned an error for a topic.
+    """
     counts = {}
     for topic in metadata.topics:
         error = for_code(topic.error_code)

@@ -30,7 +30,7 @@ _UUID = re.compile(r"-([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![-\w])")
 
 
 def show(lines: RenderableType) -> None:
-    """Print to a terminal at its width, but to a pipe or a file unwrapped unless ``COLUMNS`` is set."""
+    """Print at the terminal's width.  Lines to a pipe or a file are wrapped only if ``COLUMNS`` is set."""
     console = Console(highlight=False)
     if console.is_terminal:
         console.print(lines)
@@ -63,7 +63,7 @@ class Columns:
 
     def __init__(self, *names: str) -> None:
         self._names = [name.lstrip(">") for name in names]
-        self._numbers = [name.startswith(">") for name in names]
+        self._are_numbers = [name.startswith(">") for name in names]
         self._rows: list[tuple[Text, ...]] = []
 
     def add_row(self, *cells: str | Text) -> None:
@@ -76,8 +76,8 @@ class Columns:
             yield from self._blocks()
             return
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-        for name, number, width in zip(self._names, self._numbers, widths, strict=True):
-            table.add_column(name, justify="right" if number else "left", overflow="fold", width=width)
+        for name, is_number, width in zip(self._names, self._are_numbers, widths, strict=True):
+            table.add_column(name, justify="right" if is_number else "left", overflow="fold", width=width)
         for row in self._rows:
             table.add_row(*row)
         yield table
@@ -89,14 +89,14 @@ class Columns:
         ]
         widths = [max(cell, len(name)) for cell, name in zip(cells, self._names, strict=True)]
         least = [
-            max(cell if number else min(cell, _NARROW), *map(len, name.split()))
-            for cell, name, number in zip(cells, self._names, self._numbers, strict=True)
+            max(cell if is_number else min(cell, _NARROW), *map(len, name.split()))
+            for cell, name, is_number in zip(cells, self._names, self._are_numbers, strict=True)
         ]
         room -= _GAP * (len(widths) - 1)
         if sum(least) > room:
             return None
-        for i, number in enumerate(self._numbers):
-            if number:
+        for i, is_number in enumerate(self._are_numbers):
+            if is_number:
                 widths[i] -= min(widths[i] - least[i], max(sum(widths) - room, 0))
         while sum(widths) > room:
             widest = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]))

@@ -49,7 +49,7 @@ class ExportedValue:
     family: Family
     description: str  # one sentence
     tags: Mapping[str, str]  # client id, and for some metrics topic, partition, broker or cause
-    value: float | None  # finite, in the base unit; None: it has none now
+    value: float | None  # finite, in the base unit; None: the metric has no value now
 
 
 class ExportedConsumers:
@@ -103,13 +103,13 @@ class ExportedConsumers:
         with self._lock:
             live = self._live()
         for _, client_id, metrics in live:
-            finest: dict[Family, dict[tuple[tuple[str, str], ...], Any]] = {}
+            by_family: dict[Family, dict[tuple[tuple[str, str], ...], Any]] = {}
             for metric in metrics.values():
                 metric_group, node_tag = _split(metric.metric_name.group)
                 family = self._family_of(metric_group, metric.metric_name.name)
                 tags = {**(metric.metric_name.tags or {}), **node_tag, _CLIENT_ID: client_id}
-                finest.setdefault(family, {}).setdefault(tuple(sorted(tags.items())), metric)
-            for family, by_tags in finest.items():
+                by_family.setdefault(family, {}).setdefault(tuple(sorted(tags.items())), metric)
+            for family, by_tags in by_family.items():
                 most_tags = max(map(len, by_tags))
                 for key, metric in by_tags.items():
                     if len(key) == most_tags:
@@ -117,7 +117,7 @@ class ExportedConsumers:
                         yield ExportedValue(family, description, dict(key), _value(metric, family.unit.scale))
 
     def _live(self) -> list[tuple[HasMetrics, str, dict[Any, Any]]]:
-        """Return the consumers with their names and metrics; a closed one has none."""
+        """Return each consumer that has metrics, with its exported client id and these metrics."""
         return [
             (consumer, name, metrics)
             for reference, name in self._consumers
@@ -177,7 +177,7 @@ def _description_of(name: Any) -> str:
 
 
 def _value(metric: Any, scale: float) -> float | None:
-    """Return a metric's value in the base unit; None: it has none now, or cannot be read."""
+    """Return a metric's value in the base unit; None: there is none now, or it cannot be read."""
     try:
         value = float(metric.value()) * scale
     except Exception:

@@ -92,15 +92,16 @@ class ConsumerInstruments:
         self._clock = clock
         self._successor: ConsumerInstruments | None = None  # with the consumers, if they moved
         self._names: set[str] = set()  # of instruments
-        self._creating = threading.Lock()  # not held in `_observe`, which the SDK calls under its own lock
+        # Not held in `_observe`, which the SDK calls under a lock of its own.
+        self._creation_lock = threading.Lock()
         self._unread: dict[str, list[Observation]] = {}  # of the last reading, by instrument
         self._read_at = 0.0
-        self._reading = threading.Lock()
-        self._is_creating = False  # whether a thread is creating instruments
+        self._reading_lock = threading.Lock()
+        self._is_creating = False  # whether a thread of `_create_later` runs
 
     def create(self) -> None:
         """Create the instruments of names that have none."""
-        with self._creating:
+        with self._creation_lock:
             for exported in self.consumers.read():
                 family = exported.family
                 if family.name not in self._names:
@@ -128,7 +129,7 @@ class ConsumerInstruments:
         return (self._successor or self)._part(name)
 
     def _part(self, name: str) -> list[Observation]:
-        with self._reading:
+        with self._reading_lock:
             if name not in self._unread or self._clock() - self._read_at > _FRESH_S:
                 self._read_at, self._unread = self._clock(), self._read()
             return self._unread.pop(name, [])
@@ -137,11 +138,11 @@ class ConsumerInstruments:
         observations: dict[str, list[Observation]] = {name: [] for name in self._names.copy()}
         has_new = False
         for exported in self.consumers.read():
-            of_name = observations.get(exported.family.name)
-            if of_name is None:
+            of_family = observations.get(exported.family.name)
+            if of_family is None:
                 has_new = True
             elif exported.value is not None:
-                of_name.append(Observation(exported.value, exported.tags))
+                of_family.append(Observation(exported.value, exported.tags))
         if has_new and not self._is_creating:
             self._create_later()
         return observations

@@ -46,6 +46,7 @@ def new_moves(result: Rebalance, moved: int, waiting: Set[tuple[str, int]]) -> M
 
 
 def _is_held_back(result: Rebalance) -> npt.NDArray[np.bool_]:
+    """By partition: whether it has an owner in the target, but none in this round."""
     held: npt.NDArray[np.bool_] = (result.target.owners != NO_MEMBER) & (result.assigned.owners == NO_MEMBER)
     return held
 

@@ -161,7 +161,8 @@ class Recorder:
     def record_fallback(self, *, is_unreported: bool = False) -> None:
         """Record a plan of the fallback.
 
-        Without a ``PlanReport`` the gauges of the plan are NaN, and the cause of the rebalance is unknown.
+        ``is_unreported``: there is no ``PlanReport``, so the gauges of the plan are NaN and the cause of the
+        rebalance is unknown.
         """
         self._record("fallbacks-total", 1.0)
         if is_unreported:
@@ -171,7 +172,7 @@ class Recorder:
 
     @_guarded
     def record_failed_lag_fetch(self) -> None:
-        """Record a lag fetch that failed for some partition.  From any thread."""
+        """Record a lag fetch that failed for some partition.  Any thread may call this."""
         self._record("lag-fetches-failed-total", 1.0)
 
     @_guarded
@@ -183,7 +184,7 @@ class Recorder:
 
     @_guarded
     def add_gauge(self, group: str, name: str, value: Callable[[float], float]) -> None:
-        """Add a gauge: ``value`` of the registry's time in milliseconds; NaN while that raises."""
+        """Add a gauge that shows ``value``, a function of the registry's time in ms; NaN while it raises."""
 
         def measure(_config: object, now_ms: float) -> float:
             try:

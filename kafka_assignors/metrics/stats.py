@@ -11,21 +11,16 @@ from typing import Any
 from kafka.metrics import stats
 
 
-class Avg(stats.Avg):
+class _NanWithoutValue:
+    def combine(self, samples: Sequence[Any], config: object, now: float) -> float:
+        """As inherited; NaN without a value."""
+        has_value = any(sample.event_count for sample in samples)
+        return float(super().combine(samples, config, now)) if has_value else float("nan")  # type: ignore[misc]
+
+
+class Avg(_NanWithoutValue, stats.Avg):
     """The average of the values in the windows."""
 
-    def combine(self, samples: Sequence[Any], config: object, now: float) -> float:
-        """As inherited; NaN without a value."""
-        return float(super().combine(samples, config, now)) if _has_value(samples) else float("nan")
 
-
-class Max(stats.Max):
+class Max(_NanWithoutValue, stats.Max):
     """The largest value in the windows."""
-
-    def combine(self, samples: Sequence[Any], config: object, now: float) -> float:
-        """As inherited; NaN without a value."""
-        return float(super().combine(samples, config, now)) if _has_value(samples) else float("nan")
-
-
-def _has_value(samples: Sequence[Any]) -> bool:
-    return any(sample.event_count for sample in samples)

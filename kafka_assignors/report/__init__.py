@@ -3,7 +3,7 @@
 =============  ==================================================  ==========================================
 file           purpose                                             key names
 =============  ==================================================  ==========================================
-``rows``       figures of a run, for terminal and page             ``Row``, ``seconds``
+``rows``       figures of a run, for terminal and page             ``Row``, ``in_seconds``
 ``palette``    colours and font of terminal and page               ``member_colour``, ``strategy_colour``
 ``drawing``    the look of all figures; imports plotly             ``figure``, ``bars``, ``mark``
 ``page``       templates and figures to one page                   ``html_page``, ``require_plotly``

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench.lag.autoscaler import Autoscaler, Keda
 from bench.lag.day import DAY_S, MORNING_S
+from bench.lag.forecasts import table
 from bench.lag.live.day import HEAD, Due, Lapse, rate_of, traffic
 from bench.lag.live.group import play, served
 from bench.machine import machine
@@ -78,10 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"\nday {given.day}: {len(due):,} records in {lapse.day_s:g} s, so a second is "
         f"{lapse.speed / 60:.1f} minutes; a member reads at most {rate:,.0f} records/s\n"
     )
-    print(f"| {' | '.join(HEAD)} |\n| --- |{' ---: |' * (len(HEAD) - 1)}", flush=True)
     with development_broker() as broker, tempfile.TemporaryDirectory() as folder:
-        for row in rows_of(due, lapse, broker.bootstrap, Path(folder), given.rules):
-            print(f"| {' | '.join(row)} |", flush=True)
+        table(HEAD, rows_of(due, lapse, broker.bootstrap, Path(folder), given.rules))
 
 
 if __name__ == "__main__":

@@ -180,11 +180,11 @@ def play(
             replay.check()
         _wait(lambda: not lag_of(cluster, topic, lapse.partitions).any(), DRAIN_S, "the end of the lag")
         members = {member: read_log(folder / f"{member}.jsonl") for member in group.cost.started}
-        made = row(rule, lapse, group.cost, read_log(driver), members)
+        cells = row(rule, lapse, group.cost, read_log(driver), members)
         group.scale(0)
         fleet.wait(LEAVE_S)
         cluster.delete([topic], [topic])
-        return made
+        return cells
 
 
 def lag_of(cluster: Cluster, topic: str, partitions: int) -> Levels:

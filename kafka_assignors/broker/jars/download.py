@@ -50,9 +50,9 @@ def download(into: Path) -> Downloader:
             context = MavenContext(repo_cache=into / str(attempt), remote_repos=repos, timeout=_TIMEOUT_S)
             try:
                 return context.project(jar.group, jar.artifact).at_version(jar.version).artifact().resolve()
-            except RuntimeError:  # jgo hides the status: no such file, or an error that may pass
+            except RuntimeError:  # jgo raises it for a missing file, and for errors that may pass
                 why = "it did not return the file"
-            except (OSError, ValueError) as error:  # requests' have no errno; ValueErrors are of the URL
+            except (OSError, ValueError) as error:  # requests' errors lack errno; ValueError: a bad URL
                 if getattr(error, "errno", None) in NOT_WRITABLE:
                     raise
                 why = _why(error)

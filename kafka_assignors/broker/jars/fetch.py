@@ -57,7 +57,7 @@ def fetch_jars(
     folder = cache_dir() / "jars" / f"{configuration}-{digest(wanted)[:12]}"
     stamp = _read_stamp(folder)
     try:
-        if not all(_unchanged(folder / jar.filename, stamp) for jar in wanted):
+        if not all(_is_unchanged(folder / jar.filename, stamp) for jar in wanted):
             _complete(folder, wanted, stamp, on_progress)
     except OSError as error:
         if error.errno not in NOT_WRITABLE:
@@ -74,7 +74,7 @@ def _complete(
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     _sweep(folder)
-    missing = [jar for jar in wanted if not _intact(folder / jar.filename, jar, stamp)]
+    missing = [jar for jar in wanted if not _is_intact(folder / jar.filename, jar, stamp)]
     if missing:
         on_progress(Progress("fetching jars", 0, len(missing)))
         with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=folder, ignore_cleanup_errors=True) as partial:
@@ -105,13 +105,13 @@ def _fetch_one(jar: Jar, fetch: Downloader, folder: Path) -> None:
     downloaded.replace(folder / jar.filename)
 
 
-def _unchanged(file: Path, stamp: dict[str, _Stat]) -> bool:
+def _is_unchanged(file: Path, stamp: dict[str, _Stat]) -> bool:
     current = _stat(file)
     return current is not None and current == stamp.get(file.name)
 
 
-def _intact(file: Path, jar: Jar, stamp: dict[str, _Stat]) -> bool:
-    return _unchanged(file, stamp) or (file.exists() and _sha256(file) == jar.sha256)
+def _is_intact(file: Path, jar: Jar, stamp: dict[str, _Stat]) -> bool:
+    return _is_unchanged(file, stamp) or (file.exists() and _sha256(file) == jar.sha256)
 
 
 def _sha256(file: Path) -> str:

@@ -29,7 +29,7 @@ class Jar:
 
 
 def parse_lock(text: str) -> dict[str, tuple[Jar, ...]]:
-    """Parse a lock into the sorted jars of each configuration."""
+    """Parse the text of ``jars.lock``; return the sorted jars of each configuration."""
     jars: dict[str, list[Jar]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):

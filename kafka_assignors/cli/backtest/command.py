@@ -212,9 +212,9 @@ def command(
                 scratch=Path(scratch),
             )
             histories = [group.history for group in recorded]
-            forecasts = any(history.expected is not None for history in histories)
+            has_forecasts = any(history.expected is not None for history in histories)
             grid = Grid(
-                candidates(strategies, parameters.choices, forecasts=forecasts),
+                candidates(strategies, parameters.choices, forecasts=has_forecasts),
                 members=members,
                 churn=tuple(dict.fromkeys(churn)),
                 scales=scales or (1.0,),

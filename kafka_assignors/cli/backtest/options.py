@@ -52,10 +52,9 @@ def read_parameters(ctx: click.Context, _: click.Parameter, given: Iterable[str]
         if name in SURROUNDINGS:
             with as_usage_error(f"--param {name}"):
                 surroundings[name] = [float(seconds(name, value)) for value in parsed]
-        elif name in CHOICES:
-            choices[name] = parsed
         else:
-            _check_name(name, ctx.params.get("strategies", ()))
+            if name not in CHOICES:
+                _check_name(name, ctx.params.get("strategies", ()))
             choices[name] = parsed
     return Parameters(choices, surroundings)
 
@@ -105,7 +104,7 @@ def read_churn(script: str) -> tuple[ChurnStep, ...]:
 
 
 def parse_moment(value: str) -> datetime:
-    """Parse a date, or a date and a time.  Without a zone it is UTC, as the dates of the history are."""
+    """Parse a date, or a date and a time.  Without a zone the time is in UTC, as the history is."""
     text = f"{value[:-1]}+00:00" if value.endswith(("Z", "z")) else value
     try:
         moment = datetime.fromisoformat(text)

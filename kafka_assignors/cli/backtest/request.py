@@ -12,10 +12,10 @@ def assumptions(
     grid: Grid, recorded: Sequence[Recorded], trials: Sequence[Trial], recorded_members: int | None
 ) -> Iterator[str]:
     """Yield notes on values assumed for options that were not given, and on forecasts without effect."""
-    firsts = {trial.group: trial.scenario for trial in reversed(trials)}
+    first_scenarios = {trial.group: trial.scenario for trial in reversed(trials)}
     for recording in recorded:
         group, rate = recording.history.group, recording.history.service_rate
-        if group not in firsts:
+        if group not in first_scenarios:
             continue
         if grid.service_rates == (None,):
             how = (
@@ -32,9 +32,9 @@ def assumptions(
                 "mean load needs, at least 2, but at most one a partition (--members)"
             )
         if not grid.churn:
-            churn = firsts[group].script
+            churn = first_scenarios[group].script
             if grid.replicates > 1:
-                kinds = ", ".join(step.kind for step in firsts[group].churn)
+                kinds = ", ".join(step.kind for step in first_scenarios[group].churn)
                 churn = f"{kinds}, {grid.replicates:,} draws of their times"
             yield f"group {group!r}: churn {churn} (--churn)"
         delays = {

@@ -16,6 +16,7 @@ from kafka_assignors.cli.exporter.reading import (
     problem_lines,
 )
 from kafka_assignors.cli.group_lag import GroupOwners, owners_of, partitions_of
+from kafka_assignors.cli.tables import partition_name
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag import Offsets
 from kafka_assignors.lag.fetch.group import GroupState
@@ -25,7 +26,7 @@ from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.fetch.sending import FEW, attempt_fetch
 from kafka_assignors.lag.reading import OldestUnread, ReadPosition, next_unread
 from kafka_assignors.lag.settings import fetch_settings
-from kafka_assignors.plan import TopicPartition, shown
+from kafka_assignors.plan import TopicPartition
 
 _SHARES = (0.2, 0.4, 0.7, 1.0)
 """Deadlines for the list of groups, the groups, offsets and timestamps, as parts of ``timeout_s``."""
@@ -69,20 +70,20 @@ class ClusterReader:
     def _read(self) -> tuple[ClusterReading, bool]:
         """Return the state of the chosen groups, and whether a broker did not answer."""
         start = time.monotonic()
-        listed, grouped, offset, timed = (start + share * self._timeout_s for share in _SHARES)
-        link = self._connection.open(listed)
-        listing, unlisted = list_groups(link, listed)
+        list_by, groups_by, offsets_by, times_by = (start + share * self._timeout_s for share in _SHARES)
+        link = self._connection.open(list_by)
+        listing, unlisted = list_groups(link, list_by)
         # The list lacks groups that the user may no longer describe, which must not look deleted.
         names = sorted({name for name in listing if _matches(name, self._groups_like)} | self._known)
         groups = read_groups(
-            link, self._fetch_settings, names, self._partitions, (grouped, offset), retries=FEW
+            link, self._fetch_settings, names, self._partitions, (groups_by, offsets_by), retries=FEW
         )
         self._known = groups.known
         self._owners = {name: owners for name, owners in self._owners.items() if name in self._known}
         oldest: OldestUnread | None = None
         ages_failed = False
         if self._with_seconds:
-            oldest, ages_failed = self._oldest(link, groups, timed)
+            oldest, ages_failed = self._oldest(link, groups, times_by)
         epoch_s = time.time() - time.monotonic()
         left_out = {
             name: why(error) for name, error in groups.failures.items() if not isinstance(error, GroupError)
@@ -130,8 +131,8 @@ class ClusterReader:
     def _oldest(self, link: Link, groups: GroupsReading, deadline: float) -> tuple[OldestUnread, bool]:
         """Return the timestamps of the oldest unread records, and whether a broker did not answer.
 
-        Timestamps of the previous reading are used again.  Partitions whose timestamp was missing then come
-        first, so that each has its turn if there is no time for all.
+        Timestamps of the previous reading are used again.  Partitions that had no timestamp in that reading
+        come first, so that each has its turn if there is no time for all.
         """
         unread = {
             position
@@ -161,4 +162,4 @@ def _matches(name: str, patterns: Collection[Pattern[str]]) -> bool:
 
 
 def _named(reasons: Mapping[TopicPartition, str]) -> list[tuple[str, str]]:
-    return [(f"{shown(tp.topic)}-{tp.partition}", reason) for tp, reason in reasons.items()]
+    return [(partition_name(*tp), reason) for tp, reason in reasons.items()]

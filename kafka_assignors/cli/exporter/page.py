@@ -51,17 +51,14 @@ METRICS: Mapping[str, Gauge] = {
 class _Figures(NamedTuple):
     """The metrics of a reading, made once for all scrapes."""
 
-    read_at: float
+    read_at: float  # when the reading began, on the page's clock
     kept_s: float  # seconds after ``read_at`` until the metrics disappear
     families: list[GaugeMetricFamily]
     is_complete: bool
 
 
 class LagPage(ReadingPage[ClusterReading]):
-    """The metrics of the last reading.
-
-    An incomplete reading does not replace a complete one that is still fresh.
-    """
+    """The metrics of the last reading."""
 
     def __init__(
         self, cluster_name: str, interval_s: float, clock: Callable[[], float] = time.monotonic
@@ -73,8 +70,8 @@ class LagPage(ReadingPage[ClusterReading]):
     def publish(self, reading: ClusterReading) -> None:
         """Replace the figures; groups and partitions that no longer exist disappear.
 
-        An incomplete reading does not replace a complete one until that is too old.  Otherwise a sum would
-        fall while a broker restarts.
+        An incomplete reading replaces a complete one only when the complete one is too old.  Otherwise a sum
+        would fall while a broker restarts.
         """
         figures = _Figures(
             self._clock() - reading.took_s,
@@ -92,7 +89,7 @@ class LagPage(ReadingPage[ClusterReading]):
         return [self._family(name) for name in METRICS]
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the metrics, as prometheus-client asks for them at each scrape."""
+        """Yield the metrics.  prometheus-client calls this at each scrape."""
         with self._lock:
             is_up, last = self._is_up, self._last
         yield self._family("kafka_assignors_exporter_up", is_up)

@@ -22,7 +22,7 @@ class ClusterReading:
     """One reading of the selected groups of a cluster."""
 
     groups: Mapping[str, tuple[PartitionLag, ...]]
-    offsets: Mapping[TopicPartition, Offsets]  # of each partition of a group
+    offsets: Mapping[TopicPartition, Offsets]  # of each partition of these groups
     left_out: Mapping[str, str]  # group -> why the exporter could not read it
     problems: Mapping[str, str]  # key, the same as long as the problem lasts -> log line
     is_complete: bool  # all brokers answered, all partitions have a leader; ages may be unknown
@@ -47,7 +47,10 @@ def partition_lag(
     *,
     now_ms: float,
 ) -> PartitionLag:
-    """Return the lag of one partition of a group; without ``oldest`` its age is unknown."""
+    """Return the lag of one partition of a group.
+
+    Without offsets or a commit, its lag and age are unknown; without ``oldest``, its age.
+    """
     offsets = reading.offsets.get(tp)
     if offsets is None or committed is None:
         return PartitionLag(tp, owner, committed, None, None)
@@ -64,7 +67,7 @@ def problem_lines(subject: str, reasons: Iterable[tuple[str, str]]) -> dict[str,
     by_reason: dict[str, list[str]] = {}
     for name, reason in reasons:
         by_reason.setdefault(reason, []).append(name)
-    lines = {}
-    for reason, names in sorted(by_reason.items()):
-        lines[f"{subject}: {reason}"] = f"{subject} {listed(sorted(names), 1, name=shown)}: {reason}"
-    return lines
+    return {
+        f"{subject}: {reason}": f"{subject} {listed(sorted(names), 1, name=shown)}: {reason}"
+        for reason, names in sorted(by_reason.items())
+    }

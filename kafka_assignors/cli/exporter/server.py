@@ -134,7 +134,7 @@ def reading_repeatedly(
 
 
 def _identity(failure: Exception) -> str:
-    """Return the identity of a failed reading, which stays while its cause does."""
+    """Return an id of a failed reading, the same as long as its cause lasts."""
     for error in (failure, failure.__cause__):
         if isinstance(error, LagError):  # kafka-python words one cause differently at each attempt
             return type(error).__name__

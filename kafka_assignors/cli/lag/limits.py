@@ -43,16 +43,16 @@ def milliseconds(text: str) -> float | None:
 
 
 def failures(report: Report, accepted: Iterable[Limit]) -> list[str]:
-    """Return a line for each limit that a group exceeds, or may exceed, because its lag is unknown."""
+    """Return a line for each limit that a group exceeds, or may exceed because some lag is unknown."""
     lines = []
     name = shown(report.group.group_id)
     for limit in accepted:
         value = (report.time_lag_ms or 0.0) if limit.in_time else report.lag
         unknown = report.unknown + (report.time_unknown if limit.in_time else 0)
-        what, text = ("time lag", duration) if limit.in_time else ("lag", _records)
+        what, shown_value = ("time lag", duration) if limit.in_time else ("lag", _records)
         why = ", counting all commits, because the group is rebalancing" * report.counts_all_commits
         if value > limit.value:
-            lines.append(f"{name}: {what} {text(value)} is above {text(limit.value)}{why}")
+            lines.append(f"{name}: {what} {shown_value(value)} is above {shown_value(limit.value)}{why}")
         elif unknown:
             lines.append(f"{name}: {what} of {counted(unknown, 'partition')} is unknown{why}")
     return lines

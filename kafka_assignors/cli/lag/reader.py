@@ -30,7 +30,8 @@ from kafka_assignors.lag.retention import Retention, share_left
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
 
-_OFFSETS_S, _TIMES_S = 15.0, 10.0
+_OFFSETS_S = 15.0  # maximum time for groups and offsets
+_TIMES_S = 10.0  # maximum time for timestamps and retention
 
 
 def is_pattern(name: str) -> bool:
@@ -46,7 +47,7 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
 
 
 class LagReader:
-    """Reads the lag of groups; connects at the first read, and again if groups or offsets do not come.
+    """Reads the lag of groups.  Connects at the first read, and again after the connection failed.
 
     Args:
         settings: connection settings, as ``connection_settings`` returns them.
@@ -67,7 +68,8 @@ class LagReader:
         """Return the current lag of groups.
 
         Raises:
-            KafkaAssignorsError: no group could be read (the first group's error), or no end offset.
+            KafkaAssignorsError: no broker answers, no group could be read (the error of the first group), or
+                no end offset could be read.
         """
         link = self._connection.reach()
         failures: dict[str, KafkaAssignorsError] = {}
@@ -103,7 +105,7 @@ class LagReader:
     def _choose(
         self, link: Link, names: Sequence[str], failures: dict[str, KafkaAssignorsError]
     ) -> list[str]:
-        """Return the names of the groups, patterns resolved; add failed patterns to ``failures``."""
+        """Return the names of groups, with patterns resolved; add failed patterns to ``failures``."""
         known: Collection[str] = ()
         problem = None
         if any(map(is_pattern, names)):
@@ -113,9 +115,9 @@ class LagReader:
                 raise BrokerError(f"the broker does not list groups: {error}") from error
         chosen: list[str] = []
         for name in names:
-            groups = matching(name, known) if is_pattern(name) else [name]
-            chosen += groups
-            if not groups:
+            matches = matching(name, known) if is_pattern(name) else [name]
+            chosen += matches
+            if not matches:
                 failures[name] = GroupError(f"no group matches {name!r}")
             if problem is not None and is_pattern(name):
                 failures[name] = BrokerError(problem)
@@ -128,9 +130,9 @@ class LagReader:
 
     def _reports(self, link: Link, groups: GroupsReading) -> tuple[Report, ...]:
         """Return the reports of all groups; the timestamps for all of them are read at once."""
-        # Ages refer to the time the commits were read, rates to the time the ends were: reading other groups
-        # and timestamps may take seconds.
-        epoch_s, text = time.time() - time.monotonic(), _now()
+        # Ages refer to the time the commits were read, rates to the time the end offsets were: reading other
+        # groups and timestamps may take seconds.
+        epoch_s, report_time = time.time() - time.monotonic(), _now()
         starts = {
             name: {
                 tp: start
@@ -139,20 +141,20 @@ class LagReader:
             }
             for name, reading in groups.readings.items()
         }
-        positions = {position for start in starts.values() for position in start.values()}
-        offsets = {tp: groups.readings[name].offsets[tp] for name, start in starts.items() for tp in start}
+        positions = {position for of_group in starts.values() for position in of_group.values()}
+        offsets = {tp: groups.readings[name].offsets[tp] for name in starts for tp in starts[name]}
         unread, retention = self._times(link, positions, offsets)
         reports = []
         for name, reading in sorted(groups.readings.items()):
             now_s = groups.read_at[name]
-            # One end that comes late must not make all rates look smaller.
+            # One end offset that comes late must not make all rates look smaller.
             ended_s = median([groups.end_read_at[name][tp] for tp in reading.offsets] or [now_s])
             rates = self._rates[name].add(ended_s, reading.offsets)
             now_ms = (epoch_s + now_s) * 1000
             in_time = lag_in_time(reading.offsets, starts[name], unread, retention, now_ms)
             in_time = replace(in_time, rates=rates)
             state, owners = groups.states[name], self._owners[name]
-            reports.append(report(state, reading, self._reset, text, in_time, owners=owners))
+            reports.append(report(state, reading, self._reset, report_time, in_time, owners=owners))
         return tuple(reports)
 
     def _times(
@@ -190,7 +192,7 @@ def lag_in_time(
         now_ms: the current time, milliseconds since 1970.
     """
     ages, missing, left = {}, {}, {}
-    for tp, of_partition in offsets.items():
+    for tp, partition_offsets in offsets.items():
         start = starts.get(tp)
         age_s = unread.age_s(start, now_ms)
         if age_s is not None:
@@ -200,7 +202,7 @@ def lag_in_time(
         if age_s is None:
             missing[tp] = unread.missing.get(start, "unknown")
         age_ms = None if age_s is None else 1000 * age_s
-        share = share_left(retention.get(tp, Retention()), of_partition.end, start.offset, age_ms)
+        share = share_left(retention.get(tp, Retention()), partition_offsets.end, start.offset, age_ms)
         if share is not None:
             left[tp] = share
     return InTime(ages, missing, retention_left=left)

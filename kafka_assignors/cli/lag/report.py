@@ -21,7 +21,7 @@ class InTime:
 
     ages: Mapping[TopicPartition, float] = field(default_factory=dict)  # seconds
     missing: Mapping[TopicPartition, str] = field(default_factory=dict)
-    rates: Mapping[TopicPartition, Rate] = field(default_factory=dict)  # empty at the first look
+    rates: Mapping[TopicPartition, Rate] = field(default_factory=dict)  # empty at the first reading
     retention_left: Mapping[TopicPartition, float] = field(default_factory=dict)
 
 
@@ -56,7 +56,7 @@ class Report:
 
     @property
     def unread_topics(self) -> list[str]:
-        """Topics with commits of the group that no member reads; their lag does not count."""
+        """Topics that no member reads, although the group has commits in them; their lag does not count."""
         return sorted({tp.topic for tp in self.group.commits} - {p.tp.topic for p in self.partitions})
 
     @property
@@ -66,7 +66,7 @@ class Report:
 
     @property
     def rate(self) -> Rate | None:
-        """Sum of the partitions' rates; None: unknown, also for one partition with lag."""
+        """Sum of the partitions' rates; None: no rate is known, or a partition with lag has none."""
         return total_rate(self.partitions)
 
     @property
@@ -84,7 +84,7 @@ class Report:
         return owned
 
     def by_member(self) -> dict[str, tuple[int, int, int]]:
-        """Map each member id to its number of partitions, how many lack a lag, and known lag (records)."""
+        """Map each member id to its partitions, how many have an unknown lag, and its known lag (records)."""
         return {
             member_id: (len(owned), sum(p.lag is None for p in owned), sum(p.lag or 0 for p in owned))
             for member_id, owned in self.partitions_of().items()
@@ -202,7 +202,7 @@ def oldest(partitions: Iterable[PartitionLag]) -> float | None:
 
 
 def total_rate(partitions: Collection[PartitionLag]) -> Rate | None:
-    """Return the sum of the partitions' rates; None: unknown, also for one partition with lag."""
+    """Return the sum of the partitions' rates; None: no rate is known, or a partition with lag has none."""
     if any(partition.rate is None and partition.lag for partition in partitions):
         return None
     return total(partition.rate for partition in partitions if partition.rate is not None)

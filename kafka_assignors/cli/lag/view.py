@@ -224,7 +224,7 @@ def _partitions(chosen: Collection[PartitionLag], names: Mapping[str, str]) -> C
 
 
 def groups_lines(current: GroupsReport, *, everything: bool, timed: bool = False) -> Lines:
-    """Return the 20 groups with the largest lag, a row each, or with ``everything`` all and their reports."""
+    """Return a row for each of the 20 groups with the largest lag; ``everything``: all rows, all reports."""
     return _groups(current, len(current.reports) if everything else ROWS, everything=everything, timed=timed)
 
 

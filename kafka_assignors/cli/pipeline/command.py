@@ -28,7 +28,7 @@ def command() -> None:
 
 @command.command("entry")
 def entry() -> None:
-    """Print the script for spark-submit; the command line follows it."""
+    """Print the path of the script for spark-submit; the command line follows it."""
     click.echo(Path(__file__).with_name("submit.py"))
 
 

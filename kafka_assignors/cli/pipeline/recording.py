@@ -36,7 +36,7 @@ _EVENTS = {
     "gaps": "gaps without samples",
     "resets": "steps with a recreated topic or a reset group",
 }
-"""Counts of a `LoadReport` -> description."""
+"""Name of a count in a `LoadReport` -> text after the number."""
 
 _LINE_EVERY_S = 10.0  # between two lines of progress, if not on a terminal
 
@@ -57,13 +57,12 @@ class RecordingOptions:
         with (
             ProgressView(_LINE_EVERY_S) as view,
             session(name, cores=self.cores, memory=self.memory, on_progress=view.step) as spark,
+            option_as_usage_error(str),
+            nullcontext() if self.once else stopping(self.for_s) as stop,
         ):
-
-            def show_totals(report: PipelineReport) -> None:
-                view.update(in_a_line(report))
-
-            with option_as_usage_error(str), nullcontext() if self.once else stopping(self.for_s) as stop:
-                report = run_pipeline(spark, options, stop=stop, on_report=show_totals)
+            report = run_pipeline(
+                spark, options, stop=stop, on_report=lambda report: view.update(in_a_line(report))
+            )
         if self.as_json:
             click.echo(json.dumps(as_json(report, options.root)))
         else:
@@ -202,7 +201,7 @@ def in_a_line(report: PipelineReport) -> str:
 
 
 def lines(report: PipelineReport) -> Iterator[str]:
-    """Yield the results line by line: processed and left-out data."""
+    """Yield the results line by line: the numbers of processed and of left-out data."""
     if (samples := report.samples) is not None:
         yield f"sampler: looked {samples.looks:,} times, {samples.rows:,} samples"
         yield from (f"  missed: {why}, {count:,} times" for why, count in sorted(samples.misses.items()))

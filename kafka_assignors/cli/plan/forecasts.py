@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.cli.common import as_usage_error
+from kafka_assignors.cli.plan.notes import about_unused
 from kafka_assignors.lag.feed.load_feed import LoadFeed
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.plan import UNKNOWN_LAG, Group, TopicPartition, enough_expected, with_expected
@@ -27,9 +28,7 @@ def read_feed(
     reader = feed.reader({**settings, "group_id": group_id}, MAX_AGE_MS)
     try:
         reader.read_once(TIMEOUT_S)
-        return reader.look(
-            [TopicPartition(t, p) for t, count in partition_counts.items() for p in range(count)]
-        )
+        return reader.look([TopicPartition(t, p) for t, n in partition_counts.items() for p in range(n)])
     finally:
         reader.close()
 
@@ -44,8 +43,7 @@ def with_forecasts(
     if expected is None:
         return group, []
     if not any(assignor.by_forecast for assignor in assignors):
-        subject = f"strategy {assignors[0].name!r} does" if len(assignors) == 1 else "the strategies do"
-        return group, [f"{subject} not use forecasts"]
+        return group, [about_unused(assignors, "forecasts")]
     padded = replace(
         group,
         lags={

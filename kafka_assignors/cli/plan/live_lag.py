@@ -22,10 +22,10 @@ def with_live_lag(
 
     Without ``reset``, consumers are assumed to start at the earliest record, with a note if it matters.
     """
-    wanted = [TopicPartition(topic, p) for topic, count in group.topics.items() for p in range(count)]
+    partitions = [group.at(index) for index in range(group.size)]
     fetcher = LagFetcher(settings, group_id=group_id, auto_offset_reset=reset or _DEFAULT)
     try:
-        reading = fetcher.fetch(wanted, TIMEOUT_MS)
+        reading = fetcher.fetch(partitions, TIMEOUT_MS)
     except LagError as error:
         return group, [f"no lag: {error}"]
     finally:

@@ -28,8 +28,14 @@ def about_planning_by_counts(group: Group, assignors: Sequence[Assignor]) -> lis
     return ["no lags: planning by counts"] if needs_lag and not group.knows_lag else []
 
 
+def about_unused(assignors: Sequence[Assignor], what: str) -> str:
+    """Return a note on input that no strategy uses."""
+    subject = f"strategy {assignors[0].name!r} does" if len(assignors) == 1 else "the strategies do"
+    return f"{subject} not use {what}"
+
+
 def about_group(group: Group, assignors: Sequence[Assignor]) -> Iterator[str]:
-    """Yield notes on racks, claims and priorities, and on input that no strategy uses."""
+    """Yield notes on racks, topics, claims and priorities, and on input that no strategy uses."""
     by_rack = any(assignor.by_rack for assignor in assignors)
     if by_rack:
         yield from _about_racks(group)
@@ -37,26 +43,25 @@ def about_group(group: Group, assignors: Sequence[Assignor]) -> Iterator[str]:
     complaints.about_topics(group)
     complaints.about_claims(resolve(group))
     yield from complaints.lines()
-    silent = [member.priority is None for member in group.members]
-    if any(silent) and all(assignor.by_priority for assignor in assignors):
-        yield f"{sum(silent)} of {len(silent)} members have no priority: they rank last"
+    lacks_priority = [member.priority is None for member in group.members]
+    if any(lacks_priority) and all(assignor.by_priority for assignor in assignors):
+        yield f"{sum(lacks_priority)} of {len(lacks_priority)} members have no priority: they rank last"
     given = {
         "lags": group.knows_lag and not any(assignor.by_lag for assignor in assignors),
-        "priority": not all(silent) and not any(assignor.by_priority for assignor in assignors),
+        "priority": not all(lacks_priority) and not any(assignor.by_priority for assignor in assignors),
         "racks": bool(group.racks) and not by_rack,
         "capacity": not group.capacities.are_equal and not any(assignor.by_lag for assignor in assignors),
     }
     if unused := [name for name, is_given in given.items() if is_given]:
-        subject = f"strategy {assignors[0].name!r} does" if len(assignors) == 1 else "the strategies do"
-        yield f"{subject} not use {' and '.join(unused)}"
+        yield about_unused(assignors, " and ".join(unused))
 
 
 def _about_racks(group: Group) -> Iterator[str]:
     if group.too_many_racks:
         yield group.rack_limit
-    elif not any(m.rack for m in group.members) and not group.racks:
-        return
-    elif group.in_racks is None or not group.in_racks.any():
+    elif (group.racks or any(m.rack for m in group.members)) and (
+        group.in_racks is None or not group.in_racks.any()
+    ):
         yield "racks have no effect: no member is known to share a rack with a replica"
 
 

@@ -28,7 +28,7 @@ DEFAULT_STRATEGY = "cooperative-sticky"
 """The strategy of a group that names none."""
 
 KNOWN = f"one of {', '.join(STRATEGIES)}, or your own as MODULE:CLASS"
-"""The values of ``--strategy``, for errors."""
+"""The values of ``--strategy``, for help texts and errors."""
 
 
 def named_value(text: str) -> tuple[str, Any]:
@@ -49,27 +49,27 @@ def check_options(where: str, names: Iterable[str], own: Sequence[type[Assignor]
     kinds = [*STRATEGIES.values(), *own]
     known = sorted(set().union(*map(option_names, kinds)))
     of_consumers = {field.name for kind in kinds for field in fields(kind.options_type)} - {*known}
-    hint_known = f"expected one of {', '.join(known)}" if known else "no strategy has options for its plan"
     for name in names:
         if name in of_consumers:
             hint = f"; here it is members[].{_IN_FILES[name]}" if name in _IN_FILES else ""
             raise click.UsageError(f"{where}{name}: an option of one consumer{hint}")
         if name not in known:
-            raise click.UsageError(f"{where}{shown(name)}: unknown, {hint_known}")
+            raise click.UsageError(f"{where}{shown(name)}: unknown, expected one of {', '.join(known)}")
 
 
 def refuse_foreign(where: str, kind: type[Assignor], names: Iterable[str]) -> None:
     """Raise a usage error for an option of another strategy, because it would have no effect."""
-    for name, owner in _foreign(kind, names):
-        raise click.UsageError(f"{where}{name}: {owner}")
+    for name, reason in _foreign(kind, names):
+        raise click.UsageError(f"{where}{name}: {reason}")
 
 
 def about_foreign(kind: type[Assignor], names: Iterable[str]) -> list[str]:
     """Return notes on options of a file that have no effect under the strategy of the command line."""
-    return [f"options.{name}: {owner}" for name, owner in _foreign(kind, names)]
+    return [f"options.{name}: {reason}" for name, reason in _foreign(kind, names)]
 
 
 def _foreign(kind: type[Assignor], names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield each option of another strategy, and the reason why it has no effect."""
     for name in names:
         if name not in option_names(kind):
             owners = [other for other in STRATEGIES if name in option_names(STRATEGIES[other])]
@@ -96,4 +96,4 @@ def assumed(assignors: Sequence[Assignor], current_strategy: str | None, given: 
 
 def _json(value: object) -> str:
     """Return an option's value as JSON.  A user's strategy may have options that JSON has no form for."""
-    return json.dumps(value, default=lambda it: sorted(it, key=repr) if isinstance(it, Set) else repr(it))
+    return json.dumps(value, default=lambda v: sorted(v, key=repr) if isinstance(v, Set) else repr(v))

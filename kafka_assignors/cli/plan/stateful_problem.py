@@ -64,7 +64,7 @@ class _MemberWithTasks(Struct, forbid_unknown_fields=True):
     lags: dict[str, Any] = {}
 
     def member(self, path: str) -> StatefulMember:
-        """Return the member.  The planner takes a task with a negative lag for one without state."""
+        """Return the member.  A negative lag means that the member has no state of the task."""
         return StatefulMember(
             self.id,
             process=self.process,

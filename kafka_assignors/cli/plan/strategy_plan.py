@@ -120,12 +120,12 @@ def solve(
     group before forecasts were added to its loads, for strategies that use no forecasts; None: no forecasts
     were added.
     """
-    cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
+    is_cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
     overrides = dict(assignor.reason_overrides())
     if by_lag is None or assignor.by_forecast:
         overrides |= {} if by_lag is None else {Reason.LOAD: Reason.EXPECTED_LOAD}
         by_lag = group
-    if cooperative:
+    if is_cooperative:
         members = tuple(replace(m, still_owns=bool(m.owned)) for m in group.members)
         group, by_lag = replace(group, members=members), replace(by_lag, members=members)
     result = rebalance(by_lag, assignor.checked_plan)
@@ -134,7 +134,7 @@ def solve(
         strategy=assignor.name,
         group=group,
         assignment=target,
-        first_round=result.assigned if cooperative else None,
+        first_round=result.assigned if is_cooperative else None,
         metrics=measure(group, result.claims, target),
         load_lower_bound=load_lower_bound,
         why=result.explain(

@@ -90,8 +90,7 @@ def comparison(plans: Sequence[StrategyPlan]) -> Lines:
         Text(
             f"{counted(first.metrics.members, 'member')}, {counted(len(first.why), 'partition')} "
             f"of {counted(len(first.group.topics), 'topic')}\n"
-            f"no plan has a max load of less than "
-            f"{first.load_lower_bound:,}{_unit(first)}"
+            f"no plan has a max load of less than {first.load_lower_bound:,}{_unit(first)}"
         ),
         Text(),
         table,
@@ -100,16 +99,16 @@ def comparison(plans: Sequence[StrategyPlan]) -> Lines:
 
 
 def _members(plan: StrategyPlan, names: Mapping[str, str], *, everything: bool) -> Columns:
-    had, kept = _owned_and_kept(plan)
-    cooperative = plan.first_round is not None
+    owned, kept = _owned_and_kept(plan)
+    is_cooperative = plan.first_round is not None
     lag = plan.lag_of_members()
     figures = (">partitions", *[">lag"] * (lag is not None), ">kept", ">gained", ">lost")
-    table = Columns("member", *figures, *[">first round"] * cooperative)
+    table = Columns("member", *figures, *[">first round"] * is_cooperative)
     ids = list(plan.assignment)
     for member_id in ids if everything else ids[:MEMBERS]:
-        load, stay = _partition_count(plan.assignment[member_id]), kept[member_id]
+        partitions, stay = _partition_count(plan.assignment[member_id]), kept[member_id]
         member_lag = [] if lag is None else [lag[member_id]]
-        row = [f"{n:,}" for n in (load, *member_lag, stay, load - stay, had[member_id] - stay)]
+        row = [f"{n:,}" for n in (partitions, *member_lag, stay, partitions - stay, owned[member_id] - stay)]
         if plan.first_round is not None:
             row.append(f"{_partition_count(plan.first_round[member_id]):,}")
         table.add_row(names[member_id], *row)
@@ -118,15 +117,15 @@ def _members(plan: StrategyPlan, names: Mapping[str, str], *, everything: bool) 
 
 def _owned_and_kept(plan: StrategyPlan) -> tuple[Counter[str], Counter[str]]:
     """Return how many partitions each member owned, and how many it keeps, counted from the reasons."""
-    had: Counter[str] = Counter()
+    owned: Counter[str] = Counter()
     kept: Counter[str] = Counter()
     for why in plan.why:
         if why.reason in _STAYS and why.member_id is not None:
             kept[why.member_id] += 1
-            had[why.member_id] += 1
+            owned[why.member_id] += 1
         elif why.reason in _TAKEN or (why.reason is Reason.NOBODY_SUBSCRIBES and len(why.others) == 1):
-            had[why.others[0]] += 1
-    return had, kept
+            owned[why.others[0]] += 1
+    return owned, kept
 
 
 def _changes(plan: StrategyPlan, changed: Collection[Why], names: Mapping[str, str]) -> Columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -44,6 +45,6 @@ def joined(group: Group, count: int, departed: Collection[Member] = ()) -> Group
     others = (*group.members, *departed)
     topics = frozenset[str]().union(*(m.topics for m in others)) if others else frozenset(group.topics)
     taken = {m.member_id for m in group.members}
-    names = (name for i in range(1, count + len(taken) + 1) if (name := f"new-{i}") not in taken)
-    new = [Member(name, topics) for name, _ in zip(names, range(count), strict=False)]
+    names = (name for number in itertools.count(1) if (name := f"new-{number}") not in taken)
+    new = [Member(name, topics) for name in itertools.islice(names, count)]
     return replace(group, members=(*group.members, *new))

@@ -190,7 +190,7 @@ def command(
             _serve(listen, every_s, sizes, group_id)
             return
         sizes.look()
-        # Prints only on a terminal.
+        # The status is shown only on a terminal.
         with Console(stderr=True).status(f"looking again in {duration(1000 * every_s)}"):
             time.sleep(every_s)
         report = sizes.read()

@@ -38,7 +38,7 @@ class Forecasts:
     source: str  # the topic they were read from, or the model that made them
     partitions: int  # number of partitions with a forecast
     period_s: float  # the time they cover, from now
-    age_s: float = 0.0  # of the oldest forecast
+    age_s: float = 0.0  # of the oldest forecast, seconds
     mean_from_s: float | None = None
 
 
@@ -46,13 +46,13 @@ class Forecasts:
 class GroupLoad:
     """A group, its lag and its expected arrivals.
 
-    ``is_planned_by_load``: members report arrivals, so that their leader plans with them
-    (``load_source="throughput"``).
+    ``is_planned_by_load``: members report arrivals (``load_source="throughput"``), so that the leader plans
+    with arrivals, too.
     """
 
     history: History  # its first step is measured, the others are forecast
     members: int | None  # None: unknown, or there are none
-    owners: Counts | None  # of each partition, as an index into the members; None: not all have one
+    owners: Counts | None  # of each partition, as an index into the members; None: a partition has no owner
     notes: tuple[str, ...]  # a sentence each
     forecasts: Forecasts | None = None  # None: measured arrivals are assumed to continue
     capacities: tuple[float, ...] = ()  # of the members; empty: all 1
@@ -76,9 +76,9 @@ def partition_counts(report: Report) -> dict[str, int]:
 def member_rates(looks: Sequence[Report]) -> list[float]:
     """Return the records/s of each member with a backlog, divided by its capacity.
 
-    A member without a backlog reads all that arrives, which does not show its capacity.  So a member counts
-    only if it owned the same partitions at all looks, and always had more lag than it reads in ``COMMIT_S``
-    seconds.  A member does not count if the rate of one of its partitions is unknown.
+    A member without a backlog reads all that arrives, which does not show how fast it could read.  So a
+    member counts only if it owned the same partitions at all looks, and always had more lag than it reads in
+    ``COMMIT_S`` seconds.  A member does not count if the rate of one of its partitions is unknown.
 
     Args:
         looks: oldest first; they include all those over which the rates of the last one were measured.
@@ -92,7 +92,7 @@ def member_rates(looks: Sequence[Report]) -> list[float]:
         if rate is None or not rate.records_out or not is_known or any(member_id not in lag for lag in lags):
             continue
         tps = [partition.tp for partition in partitions]
-        is_same = all([partition.tp for partition in look[member_id]] == tps for look in owned)
+        is_same = all([partition.tp for partition in of_look[member_id]] == tps for of_look in owned)
         if is_same and min(lag[member_id][2] for lag in lags) > rate.records_out * COMMIT_S:
             rates.append(rate.records_out / capacity_of[member_id])
     return rates
@@ -104,18 +104,16 @@ def has_stopped(looks: Sequence[Report]) -> bool:
     Then the members do not read, or commit less often than the time that the looks span.
     """
     commits = [{partition.tp: partition.committed for partition in look.partitions} for look in looks]
-    return all(map(_waiting, looks)) and all(of_look == commits[0] for of_look in commits)
+    return all(map(_waiting_commits, looks)) and all(of_look == commits[0] for of_look in commits)
 
 
 def stuck_partitions(looks: Sequence[Report]) -> list[TopicPartition]:
     """Return the partitions in which records waited at all looks, and whose commit did not change."""
-    waiting = list(map(_waiting, looks))
-    return sorted(
-        tp for tp, commit in waiting[0].items() if all((tp, commit) in it.items() for it in waiting)
-    )
+    first, *later = map(_waiting_commits, looks)
+    return sorted(tp for tp, _ in set(first.items()).intersection(*(commits.items() for commits in later)))
 
 
-def _waiting(look: Report) -> dict[TopicPartition, int | None]:
+def _waiting_commits(look: Report) -> dict[TopicPartition, int | None]:
     """Return the commits of the partitions with unread records.
 
     Lag alone does not show these: the last offsets may be markers of transactions.
@@ -124,7 +122,7 @@ def _waiting(look: Report) -> dict[TopicPartition, int | None]:
 
 
 def _is_rate_known(partition: PartitionLag) -> bool:
-    """Whether the records that the group committed between the looks are known."""
+    """Return whether the number of records that the group committed between the looks is known."""
     rate = partition.rate
     return rate is not None and (rate.records_out is not None or partition.committed is None)
 
@@ -160,7 +158,19 @@ def group_load(
 
     Without forecasts, measured arrivals are assumed until the end of the horizon.  With forecasts, they are
     assumed until its middle, and forecast arrivals from there on; a partition without a forecast keeps its
-    measured arrivals.  ``last_lags`` and ``last_arrivals`` (records/s) count where the look has none.
+    measured arrivals.
+
+    Args:
+        now: the look.
+        horizon_s: the time to size for, seconds.
+        rate: records/s of a member of capacity 1; None: unknown.
+        expected: forecasts; None: there are none.
+        source: of the forecasts, as text for a person.
+        last_lags: records, of an earlier look, for partitions whose lag this look does not know.
+        last_arrivals: records/s, likewise.
+
+    Raises:
+        GroupError: the group has no partitions to size for.
     """
     topics = partition_counts(now)
     if not topics:
@@ -203,11 +213,11 @@ def group_load(
             f"larger sizes add members of the median capacity, {middle:.3g}; "
             "smaller ones remove the fastest first"
         )
-    for figure, effect, used, found in (
+    for figure, effect, used, current in (
         ("arrivals", "are unknown and count as they were", arrivals, measured),
         ("the lag", "is unknown and counts as it was", lags, known),
     ):
-        if old := len(used.keys() - found.keys()):
+        if old := len(used.keys() - current.keys()):
             notes.append(f"{figure} of {counted(old, 'partition')} {effect} at an earlier look")
     if expected is not None and expected.problem:
         notes.append(expected.problem)
@@ -221,14 +231,7 @@ def group_load(
             source, len(expected.arrivals), expected.period_s, expected.age_s, mean_from_s=horizon_s / 2
         )
     return GroupLoad(
-        history=history_of(
-            now.group.group_id,
-            topics,
-            steps,
-            lag,
-            horizon_s=horizon_s,
-            rate=rate,
-        ),
+        history=history_of(now.group.group_id, topics, steps, lag, horizon_s=horizon_s, rate=rate),
         members=len(now.group.members) or None,
         owners=None if (owners == NO_MEMBER).any() else owners,
         notes=tuple(notes),

@@ -11,7 +11,7 @@ import numpy as np
 from kafka_assignors.cli.plan.options import DEFAULT_STRATEGY
 from kafka_assignors.cli.size.load import Forecasts, GroupLoad, history_of
 from kafka_assignors.cli.size.report import SizeReport
-from kafka_assignors.cli.size.sizes import SizeRequest, size_report
+from kafka_assignors.cli.size.sizes import ASSUMED_STRATEGY, SizeRequest, size_report
 from kafka_assignors.cli.tables import counted, duration
 from kafka_assignors.errors import HistoryError
 from kafka_assignors.forecast import LoadSettings
@@ -60,8 +60,7 @@ def recorded_size(spark: SparkSession, recording: RecordingRequest, request: Siz
     strategy = request.strategy or DEFAULT_STRATEGY
     end = datetime.fromtimestamp(_end(recorded.history) / MICROSECONDS, timezone.utc)
     report = size_report(request, load, strategy, end.isoformat(timespec="milliseconds"), recorded=True)
-    planned = f"sizes are planned with {DEFAULT_STRATEGY} (--strategy)"
-    note = f"a recording does not name the group's strategy: {planned}"
+    note = f"a recording does not name the group's strategy: {ASSUMED_STRATEGY}"
     return report if request.strategy else report.with_notes(note)
 
 
@@ -114,8 +113,9 @@ def load_at_end(recorded: Recorded, recording: RecordingRequest, request: SizeRe
 
 
 def later_arrivals(history: History, end: int, horizon_s: float) -> Levels | None:
-    """Return the records/s that the load model expects in two to four parts of a horizon, by partition.
+    """Return the records/s that the load model expects in two to four parts of a horizon.
 
+    The shape is (parts, partitions).
     The model learns the arrivals of the last four weeks, including interpolated ones.  NaN: the history of a
     partition is too short.  None: the horizon cannot be divided into parts of whole steps.  ``end`` is the
     end of the last recorded step, in microseconds since 1970.
@@ -127,7 +127,7 @@ def later_arrivals(history: History, end: int, horizon_s: float) -> Levels | Non
             for count in range(1, max(_STEP_US // step_us, 1) + 1)
             if not QUARTER % (count * step_us)
             and not horizon_us % (parts * count * step_us)
-            # The model knows steps that lie within a quarter of an hour.
+            # A step of the model must lie within a quarter of an hour.
             and (count == 1 or not end % (count * step_us))
         ]
         if joinable:

@@ -32,14 +32,15 @@ class SizeReport:
     recorded: bool = False  # the load is from a recording
     oldest_s: float | None = None  # age of the oldest unread record, 0 if there is none; None: unknown
     by_load: bool = False  # the strategy plans with arrivals in addition to lag
-    is_kept: bool = False  # from an earlier look, because the last look gave none
+    is_kept: bool = False  # from an earlier look, because the last look gave no size
     took_s: float = 0.0  # the look and the simulations; 0: not measured
 
     @property
     def is_fine(self) -> bool:
         """Whether the advised size holds the target, the group has that size, and no record is late.
 
-        A plan that is too old is not fine.  A recorded group of unknown size is judged by the advice alone.
+        False also if the group's plan is too old.  A recorded group of unknown size is judged by the advice
+        alone.
         """
         is_unknown = self.recorded and self.sizing.members is None
         is_right = self.sizing.is_right and self.sizing.old_plan is None
@@ -130,10 +131,10 @@ def headline(report: SizeReport) -> str:
         advice = (
             f"{'grow' if sizing.members < sizing.advised else 'shrink'} from {sizing.members:,} to {members}"
         )
-    but = "" if sizing.old_plan is None else "; its plan is too old"
+    caveat = "" if sizing.old_plan is None else "; its plan is too old"
     if not sizing.holds:
-        but = ", which no size holds for all partitions"
-    return f"{shown(report.group_id)}: {advice} for a time lag of {lag}{but}"
+        caveat = ", which no size holds for all partitions"
+    return f"{shown(report.group_id)}: {advice} for a time lag of {lag}{caveat}"
 
 
 def _table(sizing: Sizing) -> Columns:
@@ -161,7 +162,7 @@ def _reason(reason: LatePartition | None) -> str:
 
 
 def _warnings(report: SizeReport) -> Iterator[tuple[str, str]]:
-    """Yield the warnings and notes, each after an id that stays when its figures change."""
+    """Yield an id and the line of each warning or note.  An id does not depend on the figures of its line."""
     sizing = report.sizing
     free = sizing.fastest_rate * (1 - sizing.target.headroom)
     member = "the fastest member" if sizing.fastest_rate > sizing.rate else "one member"

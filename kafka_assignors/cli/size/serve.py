@@ -38,10 +38,10 @@ class SizePage(ReadingPage[SizeReport]):
     def __init__(self, group_id: str, interval_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(interval_s, clock)
         self._group_id = group_id
-        self._last: tuple[float, SizeReport] | None = None  # with the time until which it counts
+        self._last: tuple[float, SizeReport] | None = None  # when the size expires, and the size
 
     def publish(self, reading: SizeReport) -> None:
-        """Replace the size.  A size kept from an earlier look expires when it would have anyway."""
+        """Replace the size.  A size kept from an earlier look keeps the time at which it expires."""
         with self._lock:
             self._is_up = not reading.is_kept
             until = self._clock() + KEPT_INTERVALS * max(self._interval_s, reading.took_s)
@@ -50,7 +50,7 @@ class SizePage(ReadingPage[SizeReport]):
             self._last = until, reading
 
     def as_json(self) -> tuple[HTTPStatus, bytes]:
-        """Return status and JSON of the page.  Without a recent size it is 503, so that KEDA falls back."""
+        """Return status and JSON of the page: 503 without a recent size, so that KEDA falls back."""
         report = self._fresh()
         if report is None:
             return HTTPStatus.SERVICE_UNAVAILABLE, b'{"problem": "there is no recent size"}'
@@ -61,7 +61,7 @@ class SizePage(ReadingPage[SizeReport]):
         return [GaugeMetricFamily(name, meaning, labels=["group"]) for name, meaning in METRICS.items()]
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the metrics, as prometheus-client asks for them at each scrape."""
+        """Yield the metrics.  prometheus-client calls this at each scrape."""
         report = self._fresh()
         with self._lock:
             figures = {"up": float(self._is_up)}
@@ -101,7 +101,7 @@ def serve(listen: Address, read: Callable[[], SizeReport], group_id: str, interv
 
 
 def timed_and_logged(read: Callable[[], SizeReport], log: Callable[[str], None]) -> Callable[[], SizeReport]:
-    """Return ``read``, which then also measures its duration and logs each change of the advised size."""
+    """Return a function that reads a size, sets its ``took_s``, and logs each change of the advised size."""
     advised = 0
 
     def read_and_log() -> SizeReport:

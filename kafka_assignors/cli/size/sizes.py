@@ -41,6 +41,9 @@ _LEAST_S = 20.0
 _UNEQUAL = 1.5
 """Members whose rates differ by more than this factor are reported."""
 
+ASSUMED_STRATEGY = f"sizes are planned with {DEFAULT_STRATEGY} (--strategy)"
+"""Note on a group whose strategy is unknown."""
+
 ReadForecasts = Callable[[Mapping[str, int]], Expected]
 """Reads the forecasts of a group; takes topic -> number of partitions."""
 
@@ -74,8 +77,8 @@ class GroupSizes:
         self._rates: deque[float] = deque(maxlen=_MEASUREMENTS)
         self._settled: frozenset[str] | None = None  # members at the last look at a stable group
         self._before: frozenset[str] | None = None  # ``_settled`` before the last look
-        self._lags: dict[TopicPartition, int] = {}  # last known, as the arrivals
-        self._arrivals: dict[TopicPartition, float] = {}
+        self._lags: dict[TopicPartition, int] = {}  # last known, records
+        self._arrivals: dict[TopicPartition, float] = {}  # last known, records/s
         self._last: SizeReport | None = None
         self._advice = Advice()
 
@@ -88,7 +91,7 @@ class GroupSizes:
         self._looks.append((now, report))
         self._lags |= {p.tp: p.lag for p in report.partitions if p.lag is not None}
         self._arrivals |= {p.tp: p.rate.records_in for p in report.partitions if p.rate is not None}
-        # One more than the window has, because the reader's rates may begin a look earlier.
+        # One look more than ``Rates`` keeps, because the rates of the reader may begin a look earlier.
         while len(self._looks) > 3 and self._looks[2][0] <= now - WINDOW_S:
             self._looks.popleft()
         return report
@@ -214,12 +217,15 @@ class GroupSizes:
 
 
 def strategy_of(request: SizeRequest, running: str) -> tuple[str, list[str]]:
-    """Return the strategy to plan sizes with, and a note if the group has no members that run one."""
+    """Return the name of the strategy to plan sizes with, and a note if the group has no members to name it.
+
+    Raises:
+        GroupError: the running strategy is not in this package, or plans tasks, and the request names none.
+    """
     if request.strategy is not None:
         return request.strategy, []
     if not running:
-        planned = f"sizes are planned with {DEFAULT_STRATEGY} (--strategy)"
-        return DEFAULT_STRATEGY, [f"the group has no members: {planned}"]
+        return DEFAULT_STRATEGY, [f"the group has no members: {ASSUMED_STRATEGY}"]
     if running == STATEFUL:
         raise GroupError(
             f"group {request.group_id!r} is stateful: see kafka-assignors tasks; size does not plan tasks"
@@ -261,10 +267,10 @@ def size_report(
         time,
         strategy,
         sizing,
-        request.rate is None,
-        load.forecasts,
-        (*load.notes, *assumptions),
-        recorded,
-        load.oldest_s,
-        by_load,
+        is_measured=request.rate is None,
+        forecasts=load.forecasts,
+        notes=(*load.notes, *assumptions),
+        recorded=recorded,
+        oldest_s=load.oldest_s,
+        by_load=by_load,
     )

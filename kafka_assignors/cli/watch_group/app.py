@@ -69,12 +69,13 @@ class WatchApp(App[None]):
         self._clock = clock
         self._history = RebalanceHistory()
         self._history.add(first.snapshot)
+        self._opened_s = first.snapshot.time_s
         self._look = first
         self._lag = first.lag
         self._newest = self._shown = self._frame()
         self._drawn = Rows([], [])
         self._sort = Sort.NAME
-        self._of_partitions = False
+        self._shows_partitions = False
         self._is_frozen = False
         self._background = Background("watch")
         self._lag_background = Background("watch-lag")
@@ -105,12 +106,12 @@ class WatchApp(App[None]):
 
     def action_sort(self) -> None:
         """Sort by the next column."""
-        self._sort = self._sort.following(OF_PARTITIONS if self._of_partitions else OF_MEMBERS)
+        self._sort = self._sort.following(OF_PARTITIONS if self._shows_partitions else OF_MEMBERS)
         self._draw()
 
     def action_partitions(self) -> None:
         """Switch between members and partitions."""
-        self._of_partitions = not self._of_partitions
+        self._shows_partitions = not self._shows_partitions
         self._draw()
 
     def action_freeze(self) -> None:
@@ -176,7 +177,7 @@ class WatchApp(App[None]):
             self._look.with_lag(self._lag),
             history.owners,
             tuple(history.rebalances),
-            history.opened_s or self._look.snapshot.time_s,
+            self._opened_s,
             history.rebalancing_s,
             self._interval_s,
         )
@@ -185,7 +186,8 @@ class WatchApp(App[None]):
         frame, width, now_s = self._shown, self.size.width, self._clock()
         head = frame.head(width, self._is_frozen, now_s)
         self.query_one("#head", Static).update(Text("\n").join(head))
-        rows = (frame.partitions if self._of_partitions else frame.members)(self._sort, width - _SCROLL_BAR)
+        rows_of = frame.partitions if self._shows_partitions else frame.members
+        rows = rows_of(self._sort, width - _SCROLL_BAR)
         self._fill(self.query_one("#table", DataTable), rows)
         self.query_one("#log", RebalanceLog).draw(frame.rebalances, width - _SCROLL_BAR, now_s)
 

@@ -137,7 +137,7 @@ class Frame:
             cells = [label(name_of(member)), shown(member.host), *numbers, spans(tps)]
             rows.append(((*keys.get(sort, ()), name_of(member)), cells))
         rows.sort(key=lambda row: row[0])
-        names = [*("member", "host", "count", "lag"), "partitions" if is_stable else "partitions before"]
+        names = ["member", "host", "count", "lag", "partitions" if is_stable else "partitions before"]
         return _fitted(names, {2, 3}, [cells for _, cells in rows], OF_MEMBERS.get(sort, "member"), width)
 
     def partitions(self, sort: Sort, width: int) -> Rows:

@@ -87,14 +87,12 @@ class RebalanceHistory:
 
     Attributes:
         rebalances: the newest 100, in the order of time.
-        opened_s: time of the first snapshot; None before it.
         rebalancing_s: start of the rebalance that is under way; None: the group is stable.
         owners: the owners in the last stable snapshot.
     """
 
     def __init__(self) -> None:
         self.rebalances: deque[SeenRebalance] = deque(maxlen=_KEPT)
-        self.opened_s: float | None = None
         self.rebalancing_s: float | None = None
         self.owners: OwnerNames = {}
         self._stable: Snapshot | None = None
@@ -103,8 +101,6 @@ class RebalanceHistory:
 
     def add(self, snapshot: Snapshot) -> SeenRebalance | None:
         """Add a snapshot, newer than all others; return the rebalance that it completes."""
-        if self.opened_s is None:
-            self.opened_s = snapshot.time_s
         if not snapshot.is_stable:
             if self.rebalancing_s is None:
                 self.rebalancing_s = snapshot.time_s
@@ -135,7 +131,7 @@ class RebalanceHistory:
         if reported is not None and (now := generation(new)) is not None:
             passed = now - reported
         # A static member that returns with its old subscription gets its old assignment without a rebalance.
-        came_back = {cause.cause for cause in causes} == {Cause.RESTARTED} and not passed
+        is_quiet_return = {cause.cause for cause in causes} == {Cause.RESTARTED} and not passed
         return SeenRebalance(
             after_s=before.time_s,
             began_s=self.rebalancing_s,
@@ -144,7 +140,7 @@ class RebalanceHistory:
             moves=moves,
             strategies=(old.strategy, new.strategy),
             generations=passed if passed is not None and passed > 0 else None,
-            is_certain=bool(self.rebalancing_s is not None or moves or not came_back),
+            is_certain=bool(self.rebalancing_s is not None or moves or not is_quiet_return),
         )
 
     def _moves(
@@ -243,5 +239,5 @@ def _counts(current: Mapping[str, int | None], known: Mapping[str, int]) -> dict
 
 def _unexplained(moves: tuple[SeenMove, ...]) -> Cause:
     """Return the cause of a rebalance in which neither members nor topics changed."""
-    second = bool(moves) and all(move.why is MoveReason.HELD_BACK for move in moves)
-    return Cause.SECOND_ROUND if second else Cause.UNKNOWN
+    is_second_round = bool(moves) and all(move.why is MoveReason.HELD_BACK for move in moves)
+    return Cause.SECOND_ROUND if is_second_round else Cause.UNKNOWN

@@ -31,12 +31,12 @@ class RebalanceLog(VerticalScroll, can_focus=True):
 
     def draw(self, rebalances: Sequence[SeenRebalance], width: int, now_s: float) -> None:
         """Add entries for new rebalances at the top, and remove those of rebalances no longer in the list."""
-        shown, listed = {id(entry.rebalance) for entry in self._entries}, {*map(id, rebalances)}
-        added = [_Entry(rebalance) for rebalance in reversed(rebalances) if id(rebalance) not in shown]
+        drawn_ids, listed_ids = {id(entry.rebalance) for entry in self._entries}, {*map(id, rebalances)}
+        added = [_Entry(rebalance) for rebalance in reversed(rebalances) if id(rebalance) not in drawn_ids]
         for entry in self._entries:
-            if id(entry.rebalance) not in listed:
+            if id(entry.rebalance) not in listed_ids:
                 entry.remove()
-        self._entries = added + [entry for entry in self._entries if id(entry.rebalance) in listed]
+        self._entries = added + [entry for entry in self._entries if id(entry.rebalance) in listed_ids]
         if added:
             self.query_one("#none").display = False
             self.mount(*added, before=0)

@@ -28,7 +28,7 @@ class GroupLag:
 
     time_s: float | None = None  # of the look with the commits, seconds since 1970; None: no lag was read yet
     lags: Mapping[TopicPartition, int] = field(default_factory=dict)  # where known
-    problem: str = ""  # why a lag is unknown or old; empty: there is none
+    problem: str = ""  # why a lag is unknown or old; empty: all lag is known and new
 
 
 @dataclass(frozen=True, slots=True)

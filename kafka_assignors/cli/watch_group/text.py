@@ -19,7 +19,7 @@ _UNKNOWN = "unknown: nothing that a broker describes has changed"
 
 
 def rebalance_lines(rebalance: SeenRebalance, width: int, now_s: float) -> Iterator[Text]:
-    """Yield a line with the causes of a rebalance, and a line for each set of equal moves."""
+    """Yield a line with the causes of a rebalance, then a line for each old owner, new owner and reason."""
     line = Text.assemble(
         (f"{time_of_day(rebalance.time_s, now_s)}  ", "dim"), (causes_in_words(rebalance), "bold")
     )
@@ -102,9 +102,9 @@ def _moves(moves: Iterable[SeenMove], width: int) -> Iterator[str]:
         room = width - len("     →   ") - len(why.value)
         listed = spans(partitions)
         listed = cut(listed, max(room - cell_len(old) - cell_len(new), room // 3, 8))
-        names = max(room - cell_len(listed), 16)
-        giver = middle(old, max(names // 2, names - cell_len(new)))
-        taker = middle(new, names - cell_len(giver))
+        names_width = max(room - cell_len(listed), 16)
+        giver = middle(old, max(names_width // 2, names_width - cell_len(new)))
+        taker = middle(new, names_width - cell_len(giver))
         yield f"  {listed}  {giver} → {taker}: {why.value}"
     if rest := sum(len(partitions) for _, partitions in largest[_MOVE_LINES:]):
         yield f"  … and {counted(rest, 'partition')} between other members"
