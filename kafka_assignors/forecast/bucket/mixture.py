@@ -38,7 +38,7 @@ def errors_of(table: Table, rows: RowIndex) -> Floats:
     return np.where(table.scored[rows] >= LEAST_SCORES, error, np.nan)
 
 
-def score(table: Table, rows: Ints, came: Ints, forecasts: Floats, mixture: Floats) -> None:
+def score_mixtures(table: Table, rows: Ints, came: Ints, forecasts: Floats, mixture: Floats) -> None:
     """Compare forecasts (NaN: unknown) and their mixture to the records that arrived."""
     known = ~np.isnan(forecasts)
     for index, forecast in enumerate(filled(forecasts)):

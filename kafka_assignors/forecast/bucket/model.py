@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafka_assignors.forecast.bucket.mixture import errors_of, filled, mean, score, weights_of
+from kafka_assignors.forecast.bucket.mixture import errors_of, filled, mean, score_mixtures, weights_of
 from kafka_assignors.forecast.bucket.partition import read_model
 from kafka_assignors.forecast.bucket.season import Seasons, added
 from kafka_assignors.forecast.bucket.table import ERRORS, MODELS, Floats, Ints, RowIndex, Table
@@ -152,7 +152,7 @@ class Models:
         came = table.total[rows] - table.due_total[slot, rows]
         table.last[rows] = came
         forecasts, mixture = table.due_forecasts[slot][:-1, rows], table.due_forecasts[slot, -1, rows]
-        score(table, rows, came, forecasts, mixture)
+        score_mixtures(table, rows, came, forecasts, mixture)
         table.due[slot, rows] = table.due_total[slot, rows] = 0
         table.due_forecasts[slot][:, rows] = 0.0
 

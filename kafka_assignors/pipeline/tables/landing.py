@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.tables.checkpoints import check_age, check_settings, read_object
-from kafka_assignors.pipeline.tables.reading import WRITER
+from kafka_assignors.pipeline.tables.reading import WRITER_NAME
 from kafka_assignors.pipeline.tables.schemas import NEVER_NULL, SAMPLE_COLUMNS
 from kafka_assignors.pipeline.tables.storage import Storage
 
@@ -108,7 +108,7 @@ def _bind_checkpoint(storage: Storage, writer: str, about: Mapping[str, str]) ->
 
 
 def _checked_name(writer: str) -> str:
-    if not WRITER.fullmatch(writer):
+    if not WRITER_NAME.fullmatch(writer):
         raise PipelineError(
             f"writer {writer!r}: a name must begin with a letter or digit, and have only these, - and _"
         )

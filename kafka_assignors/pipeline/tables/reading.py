@@ -22,7 +22,7 @@ from kafka_assignors.pipeline.tables.storage import Storage
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-WRITER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+WRITER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 """The name of a writer."""
 
 MERGED = "merged-"
@@ -115,7 +115,7 @@ def read_files(spark: SparkSession, folder: str, files: Sequence[str]) -> DataFr
 
 def writers(spark: SparkSession, root: str) -> tuple[str, ...]:
     """Return the names of the writers with samples."""
-    return tuple(name for name in Storage(spark, root).folders("samples") if WRITER.fullmatch(name))
+    return tuple(name for name in Storage(spark, root).folders("samples") if WRITER_NAME.fullmatch(name))
 
 
 def _read_writer(
