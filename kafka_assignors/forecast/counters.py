@@ -31,7 +31,7 @@ class GroupMark(NamedTuple):
     """The position of a group at the end of a step."""
 
     at: int  # time of the step's end
-    served: int  # records served since the last reset, or the first sample
+    served: int  # records served since the last reset, the last `restart` or the first sample
     position: int  # offset of the next record to read, or UNKNOWN
     epoch: int  # records served from one epoch to the next are unknown
     resets: int  # number of times the group's commit was reset or lost

@@ -73,8 +73,8 @@ class Outlook(NamedTuple):
 class Pending(NamedTuple):
     """A forecast to be scored at the end of its horizon."""
 
-    due: int
-    total: int  # `Model.total` when it was made
+    due: int  # end of its horizon, microseconds since 1970
+    total: int  # `Model.total` when the forecast was made
     # Of each forecaster, `OTHERS`, and the mixture; in single precision.  NaN: unknown.
     forecasts: tuple[float, ...]
 
@@ -162,7 +162,7 @@ class Model:
         self.trends = [trend * self.keep**steps for trend in self.trends]
 
     def take(self, at: int, arrived: int | None, steps: int, *, end_known: bool) -> Outlook | None:
-        """Take a `LoadStep`, and forecast from its end on.
+        """Take a `LoadStep`, and forecast from its end on; None if its end offset is unknown.
 
         If the end offset is known after a gap or a reset, the level before it is the best estimate.
         """

@@ -57,7 +57,7 @@ class Score(NamedTuple):
     naive_rmse: float
     mase: float
     beside_best: float
-    coverage: float  # part of the forecasts with a standard error that missed by at most it
+    coverage: float  # of the forecasts with a standard error, the part that missed by no more than it
 
 
 def compare(arrived: _Floats, forecast: _Floats, error: _Floats, settings: LoadSettings) -> Totals:
@@ -91,7 +91,7 @@ def compare(arrived: _Floats, forecast: _Floats, error: _Floats, settings: LoadS
 
 
 def baselines(arrived: _Floats, settings: LoadSettings) -> dict[str, _Floats]:
-    """Return simple forecasts of the horizon after each step, by name; NaN: unknown."""
+    """Return simple forecasts of the records in the horizon after each step, by name; NaN: unknown."""
     steps, day = settings.horizon // settings.step, DAY // settings.step
     within = _sums(arrived, steps)
     weekly = [_ago(within, weeks * WEEK, settings) for weeks in range(1, WEEKS + 1)]
@@ -137,11 +137,10 @@ def _ago(within: _Floats, ago: int, settings: LoadSettings) -> _Floats:
     return _shifted(within, ago // settings.step - 1)
 
 
-def _known_mean(several: list[_Floats]) -> _Floats:
-    """Return the mean of the known values; NaN where none is known."""
-    known = [~np.isnan(values) for values in several]
-    count = np.sum(known, axis=0)
-    total = np.sum([np.where(some, values, 0.0) for some, values in zip(known, several, strict=True)], axis=0)
+def _known_mean(arrays: list[_Floats]) -> _Floats:
+    """Return the mean of the known values at each index; NaN where none is known."""
+    count = np.sum([~np.isnan(values) for values in arrays], axis=0)
+    total = np.nansum(arrays, axis=0)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 

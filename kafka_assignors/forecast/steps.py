@@ -20,9 +20,9 @@ Quality = Literal["ok", "interpolated", "gap", "reset", "unknown"]
 - ``ok``: the samples around the step's start and around its end are at most a step apart.
 - ``interpolated``: some of them are further apart.
 - ``gap``: some of them are further apart than ``max_gap``; arrived and served are unknown.
-- ``reset``: the log was replaced or lost records, or may have been (arrived is unknown), or the group's
-  commit was reset (served is unknown).
-- ``unknown``: the end offset at its start or its end is unknown; there are only commits.
+- ``reset``: arrived is unknown, because the log was replaced or lost records, or may have been replaced.  Or
+  served is unknown, because the group's commit was reset.
+- ``unknown``: the end offset at the step's start or end is unknown; there are only commits.
 """
 
 

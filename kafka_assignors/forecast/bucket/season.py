@@ -43,16 +43,16 @@ class Seasons:
         self._between: dict[tuple[int, int], tuple[Floats, Floats, Floats]] = {}
 
     def clear(self) -> None:
-        """Forget the values, because a season or the partitions have changed."""
+        """Drop the cached values, because a season or the partitions have changed."""
         self._added.clear()
         self._past.clear()
         self._between.clear()
 
     def addition(self, quarter: int, rows: RowIndex) -> Floats:
         """Return the addition to each level in a quarter of an hour, records/s."""
-        added = self._added.get(quarter)
-        if added is None:
-            if len(self._added) > _MOST_CACHED:  # steps of unknown arrivals clear nothing
+        addition = self._added.get(quarter)
+        if addition is None:
+            if len(self._added) > _MOST_CACHED:  # steps of unknown arrivals are not learnt, and clear nothing
                 self.clear()
             table, local = self._table, self._local(quarter)
             index = local % QUARTERS
@@ -60,9 +60,9 @@ class Seasons:
             above = (table.day[index] - table.season_mean) * seen / (seen + DAY_DOUBT)
             every = np.arange(table.size)
             hour = hour_of_week(local)
-            added = np.where(seen > 0, above + _week_addition(table, np.full(table.size, hour), every), 0.0)
-            self._added[quarter] = added
-        return added[rows]
+            week = _week_addition(table, np.full(table.size, hour), every)
+            addition = self._added[quarter] = np.where(seen > 0, above + week, 0.0)
+        return addition[rows]
 
     def past_rates(self, quarter: int, rows: RowIndex) -> Floats:
         """Return earlier rates at a quarter of an hour, as ``Season.past_rates``; NaN: unknown."""
@@ -102,15 +102,19 @@ class Seasons:
         return weight
 
     def between(self, first: int, stop: int) -> tuple[Floats, Floats, Floats]:
-        """Return sums of additions and past rates over some quarters, in records, and the least addition."""
-        known = self._between.get((first, stop))
-        if known is None:
+        """Return sums over the quarters from ``first`` to before ``stop``, and the least addition.
+
+        Returns:
+            The records that the season adds; the records by each past rate; the least addition (records/s).
+        """
+        sums = self._between.get((first, stop))
+        if sums is None:
             every = slice(None)
             adds = [self.addition(quarter, every) for quarter in range(first, stop)]
             past = [self.past_rates(quarter, every) * QUARTER_S for quarter in range(first, stop)]
-            known = (added([add * QUARTER_S for add in adds]), added(past), np.minimum.reduce(adds))
-            self._between[first, stop] = known
-        return known
+            sums = (added([add * QUARTER_S for add in adds]), added(past), np.minimum.reduce(adds))
+            self._between[first, stop] = sums
+        return sums
 
     def learn(self, rows: RowIndex, at: int, arrived: Ints) -> None:
         """Add the records of a step to its quarter, and let the means learn a quarter that is over."""
@@ -149,12 +153,12 @@ class Seasons:
         table = self._table
         weekdays = quarter_of_week(table.quarter[rows]) // QUARTERS
         for weekday in np.unique(weekdays).tolist():
-            several = rows[weekdays == weekday]
+            ended = rows[weekdays == weekday]
             quarters = slice(weekday * QUARTERS, (weekday + 1) * QUARTERS)
-            several = several[table.usual_seen[quarters, several].all(axis=0)]
-            if len(several):
+            whole = ended[table.usual_seen[quarters, ended].all(axis=0)]
+            if len(whole):
                 table.changed.add("season")
-            table.totals[weekday, several] = added(table.usual[quarters, several].astype(np.float64))
+            table.totals[weekday, whole] = added(table.usual[quarters, whole].astype(np.float64))
 
     def _learn_quarters(self, rows: Ints) -> None:
         table = self._table
@@ -204,8 +208,8 @@ def added(values: Floats | list[Floats]) -> Floats:
 
 def _week_addition(table: Table, hour: Ints, rows: Ints) -> Floats:
     seen = table.week_seen[hour, rows].astype(np.float64)
-    added: Floats = table.week[hour, rows] * seen / (seen + WEEK_DOUBT)
-    return added
+    addition: Floats = table.week[hour, rows] * seen / (seen + WEEK_DOUBT)
+    return addition
 
 
 def _add_to_mean(means: Floats, seen: Ints, entries: tuple[Ints, Ints], value: Floats, most: int) -> None:

@@ -17,14 +17,14 @@ from kafka_assignors.forecast.counters import on_line
 from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN
 from kafka_assignors.forecast.steps import MOST_POINTS
 
-_EXACT = 2.0**62  # a product up to this one does not overflow
+_EXACT = 2.0**62  # a product up to this value does not overflow
 _HALF = MOST_POINTS // 2
 # Points that stay when there are too many, as in ``Growth.add``.
 _THINNED = np.array([0, *range(2, _HALF, 2), *range(_HALF, MOST_POINTS)])
 
 
 class Samples(NamedTuple):
-    """Samples of many partitions, in the order of partitions and times."""
+    """Samples of many partitions, as columns with the fields of `Sample`."""
 
     row: Ints
     time: Ints
@@ -43,16 +43,16 @@ def concatenated(several: Iterable[Samples]) -> Samples:
 
 
 class Marks(NamedTuple):
-    """Ends of steps, in the order of partitions and times."""
+    """Ends of steps, as columns.  ``MISSING``: the commit is unknown."""
 
     row: Ints
     at: Ints
     end: Ints
-    position: Ints  # offset of the group's next record; MISSING: the samples have no group
+    position: Ints  # offset of the group's next record
     arrived: Ints
     served: Ints
     lag: Ints
-    quality: Ints
+    quality: Ints  # index of ``QUALITIES``
     is_start: Bools  # start of the partition's first step; no step ends there
 
     def where(self, chosen: Any) -> Marks:
@@ -80,7 +80,10 @@ def steady(table: Table, samples: Samples) -> Bools:
 
 
 def take(table: Table, samples: Samples) -> Marks:
-    """Take steady samples, and return the ends of the steps they complete."""
+    """Take steady samples, and return the ends of the steps they complete.
+
+    Both are in the order of partitions and times.
+    """
     step = table.settings.step
     before = _before(table, samples)
     is_new = before.time == UNKNOWN  # taken as if the same offsets had been sampled just before
@@ -93,8 +96,8 @@ def take(table: Table, samples: Samples) -> Marks:
     position, position_before = _position(table, samples), _position(table, before)
     served = table.served[samples.row] + _running(samples.row, read)
 
-    # A sample completes every step that ends after the sample before it.  From here on, arrays have an entry
-    # for each end of a step; ``source`` is the index of the sample that completes it.
+    # A sample completes every step that ended since the sample before it.  From here on, arrays have an entry
+    # for each end of a step; ``source`` is the index of the sample that completes the step.
     ended = samples.time // step - before.time // step
     source = np.repeat(np.arange(len(ended)), ended)
     number = np.arange(len(source)) - np.repeat(np.cumsum(ended) - ended, ended)
