@@ -55,7 +55,7 @@ class KnownLag:
         self._fetched, self._fetched_at = lag.copy(), np.full(len(lag), now)
 
     def lag(self, now: float, lag: Levels, leader: int) -> Levels:
-        """Return the lag that the leader plans with."""
+        """Return the lag that the leader plans with; ``lag`` is the real lag, by partition."""
         if leader != self._leader:
             self._leader, self._fetched_at = leader, np.full(len(lag), -np.inf)
         is_recent = self._fetched_at > now - self._refresh_s
@@ -66,7 +66,7 @@ class KnownLag:
         return known
 
     def _report(self, now: float, lag: Levels) -> Levels:
-        """Return the lag at the members' last fetch, interpolated."""
+        """Return the real lag at the time of the members' last fetch, interpolated."""
         fetches = np.floor((now - self._assigned_at) / self._refresh_s)
         fetched_at = self._assigned_at + fetches * self._refresh_s
         later, later_lag = now, lag
@@ -114,7 +114,7 @@ class Leader:
             self._known_lag.record(now, lag)
 
     def assigned(self, now: float) -> None:
-        """End a round."""
+        """End a round: each member fetches the lag of its partitions."""
         if self._known_lag is not None:
             self._known_lag.assigned(now, self._group.owner)
 

@@ -134,7 +134,10 @@ class RankedFigure(NamedTuple):
     words: str
 
     def level(self, outcome: Outcome) -> float:
-        """Return the figure on a logarithmic scale, on which ratios become differences."""
+        """Return the figure on a logarithmic scale, on which ratios become differences.
+
+        A yes or no (1 or 0) stays as it is.
+        """
         value = self.of(outcome)
         return value if self.least is None else math.log(value + _FLOOR * self.least)
 

@@ -51,7 +51,10 @@ def records_read(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
 
 
 def _levels(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
-    """Return, by partition, the most records that an overloaded reader reads of each partition."""
+    """Return, by partition, the most records that its reader reads of each of its partitions.
+
+    All readers are overloaded.
+    """
     order = np.lexsort((demand, reader))
     ascending, member = demand[order], reader[order]
     _, first, size = np.unique(member, return_index=True, return_counts=True)
@@ -108,7 +111,7 @@ class Interval:
 
 
 def first_below(times: Levels, totals: Levels, level: float, since: float) -> float | None:
-    """Return the first time from ``since`` on at which the total is at most ``level``, or None."""
+    """Return the first time from ``since`` on at which the total is at most ``level``; None: never."""
     for start, end, first, last in zip(times, times[1:], totals, totals[1:], strict=False):
         if end < since or min(first, last) > level:
             continue

@@ -27,8 +27,8 @@ DOWN_MARGIN = 0.1
 hovers around the limit of a size does not make the group grow and shrink in turn."""
 
 REPLAN_PART = 0.25
-"""Part of the horizon for which a group that grew because of an old plan does not grow for it again.  Its new
-plan may be old, too, because the leader smooths arrivals over minutes."""
+"""Part of the horizon for which a group that grew because of an old plan does not grow for that reason again.
+The new plan may be old, too, because the leader smooths arrivals over minutes."""
 
 _LASTS = 10
 """A load lasts for at least this many times the target, long enough to show that a group falls behind."""
@@ -55,8 +55,9 @@ class StepSize:
 class Cost:
     """The cost of a size, if the group gets it now, until the records of the horizon are read.
 
-    Reading may go on after the horizon, for an hour, or for a horizon if that is longer.  Records unread
-    then count with their wait until then, because a group far behind would take very long to simulate.
+    Reading may go on for an hour after the horizon, or for the length of the horizon if that is longer.
+    Records that are still unread count with their wait until then, because a group far behind would take very
+    long to simulate.
 
     Attributes:
         members: the size.
@@ -161,7 +162,7 @@ def size(
         owners: by partition, its present owner, as a number from 0 to below ``members``; None: unknown.
         stay_at: the size to keep if it is right, such as the one advised last.  So members that are starting
             or have crashed do not change the advice.  None: ``members``.
-        may_replan: whether an old plan is a reason to grow.  False: it keeps at least ``stay_at`` then.
+        may_replan: whether an old plan is a reason to grow.  False: it is one to keep ``stay_at`` members.
         capacities: by member; empty: all 1.  A newcomer has their median.  If the group shrinks,
             the fastest members are assumed to leave.
 

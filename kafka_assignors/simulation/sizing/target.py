@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kafka_assignors.errors import OptionError
+from kafka_assignors.plan import Group
 from kafka_assignors.plan.arrays import Mask
 from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.validators import number, positive
@@ -111,9 +112,9 @@ def largest_backlog(start: Levels, arrivals: Iterable[Levels], read: float | Lev
 
 
 def required_limits(history: History, rate: float, target: Target) -> tuple[Limits, ...]:
-    """Return the limits of a size: at this rate and, if a partition is hot, also without headroom.
+    """Return the limits of a size: at ``rate`` records/s and, if a partition is hot, also without headroom.
 
-    Of a hot partition only the records count that are read in time.  Without headroom these are more.
+    Only the records of a hot partition that are read in time count.  Without headroom more of them count.
     """
     reduced = limits(history, rate, target)
     return (
@@ -122,7 +123,7 @@ def required_limits(history: History, rate: float, target: Target) -> tuple[Limi
 
 
 def limits(history: History, rate: float, target: Target) -> Limits:
-    """Return the limits of a history if members read at this rate."""
+    """Return the limits of a history if the fastest member reads ``rate`` records/s."""
     read = rate * history.step_s
     most = target.max_time_lag_s + EXACT_S
     start = history.start_lags.astype(np.float64)
@@ -161,13 +162,13 @@ def hot_partitions(
     held = ~limits(history, history.service_rate or rate, target).hot
     enough: dict[str, int] = {}
     partitions: list[HotPartition] = []
-    names = [(topic, number) for topic, count in history.topics.items() for number in range(count)]
-    topics = np.array([topic for topic, _ in names])
+    group = Group((), history.topics)
+    topic_of = group.topic_of
     for partition in hot.tolist():
-        topic, number = names[partition]
+        topic, number = group.at(partition)
         count = history.topics[topic]
         if topic not in enough:
-            columns = hot[topics[hot] == topic]
+            columns = hot[topic_of[hot] == topic_of[partition]]
             arrivals = history.arrivals[:, columns]
             enough[topic] = _enough(arrivals, history.step_s, count, newcomer_rate, target)
         arriving = float(history.arrivals[:, partition].max()) / history.step_s
