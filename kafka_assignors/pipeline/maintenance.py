@@ -15,7 +15,7 @@ A stream of samples writes a file for each batch, and a list of the finished fil
   models read it.  Deleting old days does not wait for the model.
 
 The files of ``load/`` have no list.  Those of a past day are merged into one.  Its name has the newest batch,
-so `read_load` knows which small files it replaces.  The next run deletes those.  A batch that Spark may
+so `read_load` knows which small files it replaces.  The next run deletes these files.  A batch that Spark may
 repeat is not merged.
 """
 
@@ -125,7 +125,7 @@ def maintain(
     for writer in names:
         with _noted(failures, root):
             listed = _Listed(spark, storage, writer)
-            # Without lists it is an import, or a stream before its first batch.
+            # A writer without lists is an import, or a stream before its first batch.
             _remove_folders(storage, f"samples/{writer}", date.min if listed.lists else first)
             if listed.lists:
                 listed.delete_unlisted(now - _GRACE)
@@ -149,7 +149,7 @@ def _noted(failures: list[KafkaAssignorsError], root: str) -> Iterator[None]:
 
 
 def _remove_folders(storage: Storage, folder: str, first: date) -> None:
-    """Remove the days before ``first``, and what a merge that was cut short has left."""
+    """Remove the days before ``first``, and the staging folders of interrupted merges."""
     for name in storage.folders(folder):
         is_old = name.startswith("date=") and date.fromisoformat(name.removeprefix("date=")) < first
         if is_old or name.startswith(_STAGING):
@@ -159,7 +159,7 @@ def _remove_folders(storage: Storage, folder: str, first: date) -> None:
 def _merge_load(
     spark: SparkSession, storage: Storage, today: date, failures: list[KafkaAssignorsError]
 ) -> bool:
-    """Merge the files of the load of one day before ``today``; return whether there was one."""
+    """Merge the files of the load of one day before ``today``; return whether one was merged."""
     for name in replaced_files(storage.files("load/date=*/*.parquet")):
         storage.remove(name)
     landed = storage.newest_batch(f"{CHECKPOINT}/commits")
@@ -195,7 +195,7 @@ def _write_one(spark: SparkSession, rows: DataFrame, storage: Storage, target: s
 
 
 def _strictly(spark: SparkSession) -> DataFrameReader:
-    """Return a reader that leaves out no damaged or missing file, whatever the settings of the session."""
+    """Return a reader for which a damaged or missing file is an error, whatever the session's settings."""
     return spark.read.options(ignoreCorruptFiles="false", ignoreMissingFiles="false")
 
 

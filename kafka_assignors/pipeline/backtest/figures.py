@@ -33,7 +33,7 @@ _WORDS = {"join": "a member joins", "leave": "one leaves", "kill": "one is kille
 
 
 def drawn(results: Results, colours: Mapping[str, str]) -> dict[str, go.Figure]:
-    """Draw the lag over time of each plotted situation, and bars for the best candidates."""
+    """Draw the lag over time of each plotted situation, and bars for the best candidates; figures by id."""
     shown = results["candidates"][:MOST_BARS]
     show = {row.label: row.show for row in ROWS}
     figures = {f"course-{number}": course(plot, colours) for number, plot in enumerate(results["plots"])}

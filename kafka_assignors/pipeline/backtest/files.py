@@ -77,7 +77,7 @@ def _remove_series(folder: Storage) -> None:
 
 
 def _check_shared(spark: SparkSession, folder: Storage) -> None:
-    """Check that the driver sees what the workers write; there are four tasks for each core."""
+    """Check that the driver sees the files of the workers, with four tasks for each core."""
     tasks = 4 * spark.sparkContext.defaultParallelism
     with as_pipeline_error(f"{folder.root}: the workers cannot write to it"):
         spark.range(0, tasks, 1, tasks).write.parquet(folder.at(_UNFINISHED))
@@ -91,10 +91,10 @@ def _check_shared(spark: SparkSession, folder: Storage) -> None:
 
 
 def read_series(spark: SparkSession, folder: Storage, scenarios: Sequence[int]) -> dict[int, Series]:
-    """Return the series that the workers wrote, of some scenarios, by number.
+    """Return the series of these scenarios, which the workers wrote, by the scenario's number.
 
     Raises:
-        KafkaAssignorsError: they cannot be read, or a scenario has none.
+        KafkaAssignorsError: the series cannot be read, or a scenario has none.
     """
     import numpy as np
     from pyspark.sql import functions as F

@@ -33,7 +33,7 @@ class Recorded:
     appeared: int  # number of partitions whose first row is after the first step
     ended: npt.NDArray[np.bool_]  # by partition, whether it is empty after its last row
     newest_lag: Floats  # by partition, the newest known lag; NaN if none is known
-    lag_age: npt.NDArray[np.int64]  # by partition, the steps from then to the end
+    lag_age: npt.NDArray[np.int64]  # by partition, the steps from its newest known lag to the end
 
 
 MakeArray = Callable[[tuple[int, int], type], npt.NDArray[Any]]
@@ -115,6 +115,8 @@ class RecordedBuilder:
 
     def recorded(self, recorded_members: int | None) -> Recorded:
         """Return the history, after each partition was added once.
+
+        ``recorded_members`` is the number of members during the recording; None: unknown (``service_rate``).
 
         Raises:
             HistoryError: no arrivals are known.

@@ -143,7 +143,7 @@ class Feed:
             known = self._read() if self._known is None else self._known
             times = {key: time_ms for key, (time_ms, _) in records.items()}
             newest = max([*times.values(), *known.values()])
-            # A clock that is ahead must make no other keys old.
+            # The forecasts of a clock that is ahead must not make all other keys old.
             oldest = min(newest, round(time.time() * 1000)) - FORGET_DAYS * _DAY_MS
             newer = {
                 key: time_ms

@@ -71,9 +71,9 @@ class LoadProcessor(StatefulProcessor):
     def close(self) -> None:
         """Do nothing, because nothing is open."""
 
-    def _set_timer(self, bucket: Bucket, now: TimerValues) -> None:
+    def _set_timer(self, bucket: Bucket, times: TimerValues) -> None:
         oldest = int(bucket.table.newest.min()) // 1000
-        self._handle.registerTimer(max(oldest, now.getCurrentWatermarkInMs()) + 1)
+        self._handle.registerTimer(max(oldest, times.getCurrentWatermarkInMs()) + 1)
 
     def _load(self, part: str) -> bytes | None:
         value = self._parts[part].get()

@@ -166,7 +166,7 @@ class LoadSink:
     def land(self, rows: DataFrame, batch: int) -> None:
         """Land the rows of a batch, and replace those of an earlier attempt.
 
-        If a file does not land, this is an error, and the file is still in the staging folder.
+        A file that does not land is an error, and stays in the staging folder.
         """
         storage, staging = self.storage, f"load/{_STAGING}-{batch:09d}-{self._run}"
         (

@@ -15,7 +15,7 @@ classic group.  Higher types are of consumer groups (KIP-848), share groups and 
 
 Rules:
 - Rows are processed as arrays: no row becomes a Python object.  One exception: if a text of a batch is not
-  UTF-8, Python decodes each.
+  UTF-8, Python decodes each of these texts.
 - No record raises an error, and no value is guessed: a record that differs from the above has a ``problem``.
 """
 
@@ -57,7 +57,7 @@ PROBLEMS = {
     "value-tags": "its tagged fields are malformed",
     "value-trailing": "its value has bytes after its end",
 }
-"""Problems of records -> description.  A record has one of its problems, those of the key first."""
+"""Problems of records -> description.  A record gets its first problem; those of the key come first."""
 
 COLUMNS = """
     kind string, problem string, time timestamp, group string, topic string, partition int,
@@ -111,7 +111,7 @@ def decode_batch(batch: Any, groups: Groups) -> Any:
     is_commit = (kind == _COMMIT) | tombstone
     group, topic, partition = _keys(key, is_commit, problems)
     committed, commit_ms = _values(value, kind == _COMMIT, problems)
-    fine = is_commit & problems.none
+    fine = is_commit & problems.has_none
 
     record_time = batch.column("timestamp")
     commit_time = pa.array(commit_ms * 1000, mask=~fine).cast(record_time.type)
@@ -170,13 +170,13 @@ class _Problems:
     def __init__(self, rows: int) -> None:
         self.codes = np.zeros(rows, np.int8)
 
-    def where(self, mask: Mask, problem: str) -> None:
+    def add(self, mask: Mask, problem: str) -> None:
         """Set the problem of rows that have none yet."""
         if mask.any():
             self.codes[mask & (self.codes == 0)] = _CODES[problem]
 
     @property
-    def none(self) -> Mask:
+    def has_none(self) -> Mask:
         mask: Mask = self.codes == 0
         return mask
 
@@ -186,9 +186,9 @@ def _kinds(key: ByteColumn, has_value: Mask, problems: _Problems) -> Ints:
     number, known = key.number(2, 0)
     listed = known & (number >= 0) & (number < len(_KIND_OF_TYPE))
     kind = np.where(listed, _KIND_OF_TYPE[np.where(listed, number, 0)], 0)
-    problems.where(~key.valid, "no-key")
-    problems.where(~known, "key-cut")
-    problems.where(kind == 0, "unknown-type")
+    problems.add(~key.valid, "no-key")
+    problems.add(~known, "key-cut")
+    problems.add(kind == 0, "unknown-type")
     return np.where((kind == _COMMIT) & ~has_value, _TOMBSTONE, kind)
 
 
@@ -203,15 +203,15 @@ def _keys(key: ByteColumn, is_commit: Mask, problems: _Problems) -> tuple[Any, A
     has_partition &= has_topic
 
     negative = (has_group & (group_length < 0)) | (has_topic & (topic_length < 0))
-    problems.where(is_commit & negative, "key-length")
-    problems.where(is_commit & ~has_partition, "key-cut")
-    problems.where(is_commit & (key.size > end + 4), "key-trailing")
-    problems.where(is_commit & ((group_length == 0) | (topic_length == 0)), "key-name")
-    is_whole = is_commit & problems.none
+    problems.add(is_commit & negative, "key-length")
+    problems.add(is_commit & ~has_partition, "key-cut")
+    problems.add(is_commit & (key.size > end + 4), "key-trailing")
+    problems.add(is_commit & ((group_length == 0) | (topic_length == 0)), "key-name")
+    is_whole = is_commit & problems.has_none
     group = key.texts(4, group_length, is_whole)
     topic = key.texts(topic_at, topic_length, is_whole)
-    problems.where(is_whole & np.asarray(pc.or_(group.is_null(), topic.is_null())), "key-text")
-    problems.where(is_commit & (partition < 0), "key-partition")
+    problems.add(is_whole & np.asarray(pc.or_(group.is_null(), topic.is_null())), "key-text")
+    problems.add(is_commit & (partition < 0), "key-partition")
     return group, topic, partition
 
 
@@ -229,22 +229,22 @@ def _values(value: ByteColumn, is_commit: Mask, problems: _Problems) -> tuple[In
     time_at = text_at + length
     commit_ms, has_time = value.number(8, time_at)
 
-    problems.where(is_commit & ~has_version, "value-cut")
-    problems.where(is_commit & ((version < 0) | (version > _LAST_VERSION)), "unknown-version")
-    problems.where(is_commit & has_length & ((length < 0) | (length > _LONGEST_TEXT)), "value-length")
-    problems.where(is_commit & ~(has_committed & has_length & has_time), "value-cut")
-    has_text = is_commit & problems.none & (length > 0)
+    problems.add(is_commit & ~has_version, "value-cut")
+    problems.add(is_commit & ((version < 0) | (version > _LAST_VERSION)), "unknown-version")
+    problems.add(is_commit & has_length & ((length < 0) | (length > _LONGEST_TEXT)), "value-length")
+    problems.add(is_commit & ~(has_committed & has_length & has_time), "value-cut")
+    has_text = is_commit & problems.has_none & (length > 0)
     metadata = value.texts(text_at, length, has_text)
-    problems.where(has_text & np.asarray(metadata.is_null()), "value-text")
-    problems.where(is_commit & (committed < -1), "value-offset")
-    problems.where(is_commit & ((commit_ms < 0) | (commit_ms > _LATEST_MS)), "value-time")
+    problems.add(has_text & np.asarray(metadata.is_null()), "value-text")
+    problems.add(is_commit & (committed < -1), "value-offset")
+    problems.add(is_commit & ((commit_ms < 0) | (commit_ms > _LATEST_MS)), "value-time")
     end = time_at + np.where(version == _WITH_EXPIRY, 16, 8)
-    rows = np.flatnonzero(is_commit & problems.none & flexible)
+    rows = np.flatnonzero(is_commit & problems.has_none & flexible)
     end[rows], well_formed = _end_of_tags(value.rows(rows), end[rows])
     problems.codes[rows[~well_formed]] = _CODES["value-tags"]
-    problems.where(is_commit & (end > value.size), "value-cut")
-    problems.where(is_commit & (end < value.size), "value-trailing")
-    return committed, np.where(problems.none, commit_ms, 0)
+    problems.add(is_commit & (end > value.size), "value-cut")
+    problems.add(is_commit & (end < value.size), "value-trailing")
+    return committed, np.where(problems.has_none, commit_ms, 0)
 
 
 def _end_of_tags(value: ByteColumn, at: Ints) -> tuple[Ints, Mask]:

@@ -87,8 +87,8 @@ def record_samples_once(
 ) -> SamplesReport:
     """Take one sample of each partition, and land the samples with the checkpoint of the writer's stream.
 
-    Other arguments than ``every_s``, and errors, are those of `record_samples`.  No sample at all is a
-    `PipelineError` as well.
+    Other arguments than ``every_s``, and errors, are those of `record_samples`, but ``timeout_s`` is 10 s by
+    default.  No sample at all is a `PipelineError` as well.
     """
     which = {"timeout_s": _LONGEST_TIMEOUT_S, **which, "every_s": _NO_PAUSE_S, "available_now": True}
     report = record_samples(spark, settings, root, **which).finish()

@@ -46,7 +46,7 @@ _NULLABLE = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
 """Schema for reading; Spark would trust a NOT NULL even if the file has nulls."""
 
 MERGED = "merged-"
-"""Prefix of the name of a merged file.  Of samples, the token of the model that has read them follows."""
+"""Prefix of the name of a merged file.  For samples, the token of the model that has read them follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def _bind_checkpoint(storage: Storage, writer: str, about: Mapping[str, str]) ->
     wanted = {"layout": _LAYOUT, "columns": dict(COLUMNS), **about}
     known = read_object(storage, f"{checkpoint}/about.json", {"columns": dict}, _ELSEWHERE)
     if known is not None:
-        columns = known["columns"]  # of an earlier version, which may lack columns that may be null
+        columns = known["columns"]  # of an earlier version, which may lack nullable columns
         if not (columns.items() <= COLUMNS.items() and columns.keys() >= set(_NEVER_NULL)):
             raise PipelineError(f"{where} is of samples with other columns: {_ELSEWHERE}")
         check_settings(storage, checkpoint, {**known, "columns": COLUMNS}, wanted, _ELSEWHERE)
