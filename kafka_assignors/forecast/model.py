@@ -304,7 +304,7 @@ class Model:
         return records
 
     def grown(self, seconds: float) -> float:
-        """Return the records that a trend of 1 adds within a number of seconds.
+        """Return the records that a trend of 1 record/s per step adds within a number of seconds.
 
         After n steps the trend has added keep + keep^2 + ... + keep^n to the rate.  Integrate that sum.
         """

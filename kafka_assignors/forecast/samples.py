@@ -35,10 +35,10 @@ class Sample(NamedTuple):
 class SampleCounts(NamedTuple):
     """Counts of the samples given to `Bucket.take`."""
 
-    samples: int  # all of them
-    late: int
-    duplicates: int
-    ahead: int = 0
+    samples: int  # all, the dropped ones included
+    late: int  # dropped, because a later sample of the partition was taken before
+    duplicates: int  # dropped
+    ahead: int = 0  # dropped, because their time is too far ahead of the current time
 
 
 def position(begin: int, end: int, committed: int, reset: Reset) -> int:

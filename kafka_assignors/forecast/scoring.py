@@ -35,8 +35,8 @@ class Totals(NamedTuple):
     naive_miss: float
     naive_square: float
     strong: int  # forecasts for which all baselines are known
-    best_miss: float  # sum of absolute errors of the best baseline, over these
-    model_miss: float  # sum of absolute errors of the model, over these
+    best_miss: float  # sum of absolute errors of the best baseline, over the ``strong`` forecasts
+    model_miss: float  # sum of absolute errors of the model, over the ``strong`` forecasts
     judged: int  # forecasts with a standard error
     within: int  # forecasts that missed by at most their standard error
 
@@ -44,9 +44,9 @@ class Totals(NamedTuple):
 class Score(NamedTuple):
     """Means over forecasts; NaN without forecasts.
 
-    ``mase`` is the mean absolute scaled error: the mean absolute error over that of the naive forecast with
-    the same horizon.  ``beside_best`` is the mean absolute error over that of the best baseline.  Below 1 the
-    model is better.
+    ``mase`` is the mean absolute scaled error: the mean absolute error divided by that of the naive forecast
+    with the same horizon.  ``beside_best`` is the mean absolute error divided by that of the best baseline.
+    Below 1 the model is better.
     """
 
     forecasts: int
@@ -146,13 +146,13 @@ def _known_mean(arrays: list[_Floats]) -> _Floats:
 
 def _sums(values: _Floats, steps: int) -> _Floats:
     """Sum ``steps`` values from each index on; NaN if a value is missing."""
-    missing = np.isnan(values)
-    upto = np.concatenate(([0.0], np.cumsum(np.where(missing, 0.0, values))))
-    missing_upto = np.concatenate(([0], np.cumsum(missing)))
+    is_missing = np.isnan(values)
+    upto = np.concatenate(([0.0], np.cumsum(np.where(is_missing, 0.0, values))))
+    missing_upto = np.concatenate(([0], np.cumsum(is_missing)))
     out = np.full(len(values), np.nan)
     if steps <= len(values):
-        whole = missing_upto[steps:] == missing_upto[:-steps]
-        out[: len(values) - steps + 1] = np.where(whole, upto[steps:] - upto[:-steps], np.nan)
+        is_whole = missing_upto[steps:] == missing_upto[:-steps]
+        out[: len(values) - steps + 1] = np.where(is_whole, upto[steps:] - upto[:-steps], np.nan)
     return out
 
 

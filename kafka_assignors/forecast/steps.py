@@ -67,7 +67,7 @@ class Growth:
         self.ends.append(end)
 
     def arrival(self, offset: int) -> int | None:
-        """Return the arrival time of a record; None if it arrived before the first point.
+        """Return the arrival time of a record, microseconds; None if it arrived before the first point.
 
         Points before this record are dropped, so a later call with a lower offset may return None.
         """

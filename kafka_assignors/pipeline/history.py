@@ -48,7 +48,7 @@ MOST = 200_000_000
 """Maximum steps x partitions of a group in memory: one array of this size takes 1.6 GB."""
 
 MOST_IN_FILES = 500_000_000
-"""The same for a group with arrays in files.  In a worker, its two arrays take 8 GB."""
+"""Maximum steps x partitions of a group with arrays in files.  In a worker, two such arrays take 8 GB."""
 
 
 def read_history(
@@ -187,7 +187,7 @@ def _build(
 def _tables(rows: DataFrame) -> Iterator[pa.Table]:
     """Yield the rows of Spark's partitions that are not empty, one partition after the other.
 
-    In Spark 4.2, ``DataFrame.toLocalIterator`` keeps all rows in Java until its end.  The RDD's does not.
+    In Spark 4.2, ``toLocalIterator`` of a DataFrame keeps all rows in Java until its end.  An RDD's does not.
     """
     import pyarrow as pa
     from pyspark import TaskContext

@@ -59,7 +59,7 @@ _GRACE = timedelta(days=1)
 _STAGING = "_merging-"
 _MOST_DAYS = 99_999  # of ``keep_days``, as of ``--keep``
 _WHOLE = (1 << 31) - 1  # limit for reading a whole file, bytes
-_LAST_BATCHES = 3  # of the model: they are searched for the newest files it has read
+_LAST_BATCHES = 3  # number of the model's last batches that show the newest files it has read
 _ORDER = ("group", "topic", "partition", "time")  # compresses best, because neighbouring rows are similar
 
 _Entry = dict[str, Any]  # a line of a list

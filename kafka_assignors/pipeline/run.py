@@ -52,7 +52,7 @@ class PipelineOptions:
     """The options of a pipeline."""
 
     root: str  # folder of the pipeline, a path or a URI for Spark
-    settings: Mapping[str, Any] = field(repr=False)  # those of ``KafkaConsumer``; may contain passwords
+    settings: Mapping[str, Any] = field(repr=False)  # settings of ``KafkaConsumer``, perhaps with passwords
     groups: Sequence[str] = ()  # names of groups to record
     groups_like: str | None = None  # pattern of whole names of more groups; Spark's own are excluded
     every_s: float = 10.0  # between two samples, and two batches of commits; see also ``model_every_s``
@@ -78,7 +78,7 @@ class PipelineReport:
     """
 
     samples: SamplesReport | None = None  # None: not requested, or nothing to report yet
-    offsets: OffsetsReport | None = None  # None as above
+    offsets: OffsetsReport | None = None  # None: not requested, or nothing to report yet
     load: LoadReport = field(default_factory=LoadReport)
     fed: int = 0  # records written to the feed
     unfed: int = 0  # failed attempts to fetch or write forecasts, which the next batch's write includes

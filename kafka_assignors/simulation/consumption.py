@@ -82,11 +82,11 @@ class Consumption:
         Infinite if none will.  The time is at least ``_LEAST_S`` from now.
         """
         lag = self.lag()
-        behind = lag > NOTHING
-        if not behind.any():
+        is_behind = lag > NOTHING
+        if not is_behind.any():
             return np.inf
-        read = records_read(np.where(behind, self._rate[reader], self.arriving), reader, self._rate[:-1])
-        soonest = float(when_empty(lag[behind], self.arriving[behind], read[behind]).min())
+        read = records_read(np.where(is_behind, self._rate[reader], self.arriving), reader, self._rate[:-1])
+        soonest = float(when_empty(lag[is_behind], self.arriving[is_behind], read[is_behind]).min())
         return self.now + max(soonest, _LEAST_S)
 
     def capacity(self, member: int) -> float:

@@ -44,7 +44,7 @@ class Round(NamedTuple):
 
 
 class GroupModel:
-    """A consumer group without a clock.  Members are numbers, in the order of their first join.
+    """A consumer group without a clock.  Members are numbers, in the order of ``names``.
 
     Args:
         strategy: plans the rounds.
@@ -136,7 +136,7 @@ class GroupModel:
         return changes
 
     def imbalance(self, load: Counts, is_uneven: Callable[[int, int], bool]) -> tuple[int, int]:
-        """Return the largest load of a member, and a lower bound of that of any plan.
+        """Return the largest load of a member, and a lower bound of the largest load in any plan.
 
         Both are records weighted by capacity, and 0 if the strategy plans by counts.
 

@@ -20,6 +20,8 @@ from kafka_assignors.simulation.scenario import Scenario
 class KnownLag:
     """The lag of each partition as the leader knows it in a round, by the rules of ``assignor.lag``.
 
+    Times are seconds since the start, and lag is in records.
+
     A member fetches the lag of its partitions when it gets them, and every ``refresh_s`` after that.  It
     reports the last answer when it joins.  The leader fetches the lag that no member reports, and keeps the
     answers for ``refresh_s``.  The leader's answers take precedence over reports.
@@ -96,7 +98,7 @@ def expected_arrivals(topics: Mapping[str, int], expected: Levels) -> Counts:
 class Leader:
     """Knows the lag, and requests rebalances by the rules of the real ``SkewWatcher``.
 
-    It requests none in a scenario without a ``skew``.
+    It requests none in a scenario without a ``skew``.  Times are seconds since the start, lag is in records.
     """
 
     def __init__(self, history: History, scenario: Scenario, group: GroupModel, names: Sequence[str]) -> None:

@@ -33,7 +33,7 @@ class TimeLags(NamedTuple):
 
     Attributes:
         p50: the age that is not exceeded during half of the time of all partitions.
-        p99: the same for 99 % of the time.
+        p99: the age that is not exceeded during 99 % of this time.
         largest: by partition, its largest age.
         at_steps: by recorded step, the largest age of all partitions.
     """
@@ -63,7 +63,7 @@ class LevelRecord:
         self._at: list[float] = []  # times between which records arrive and are read evenly
         self._arrived: list[Levels] = []
         self._read: list[Levels] = []
-        self._step_ends: list[int] = []  # indices of these times
+        self._step_ends: list[int] = []  # indices in ``_at`` of the ends of steps
         self._done_at = -np.inf  # ages are computed up to this time
         self._largest = np.zeros(partitions)
         self._at_steps: list[Levels] = []
@@ -110,8 +110,8 @@ class LevelRecord:
 
     def _close_window(self) -> None:
         arrived, read = self._compute(self._history_s)
-        behind = arrived[-1] - read[-1] > NOTHING
-        needed = (arrived[:, behind] <= read[-1, behind] + NOTHING / 2).sum(axis=0)
+        is_behind = arrived[-1] - read[-1] > NOTHING
+        needed = (arrived[:, is_behind] <= read[-1, is_behind] + NOTHING / 2).sum(axis=0)
         recent = bisect_right(self._at, self._at[-1] - _RECENT_S)
         first = max(min(int(needed.min(initial=len(self._at))), recent) - 1, 0)
         # Begin at the end of a step, because the ages there are computed from the levels at such ends alone.

@@ -68,7 +68,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """The figures of one scenario; docs/reference/backtest.md defines those that are not below.
+    """The figures of one scenario; docs/reference/backtest.md defines the figures that are not below.
 
     Attributes:
         history: name of the history, as in the scenario.

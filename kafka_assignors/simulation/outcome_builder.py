@@ -12,7 +12,7 @@ from kafka_assignors.simulation.serving import NOTHING, Interval, first_below
 
 
 class OutcomeBuilder:
-    """Collects the figures of an `Outcome`."""
+    """Collects the figures of an `Outcome`.  Times are seconds since the start, and lag is in records."""
 
     def __init__(self, history: History, scenario: Scenario, rate: float) -> None:
         self._history, self._scenario, self._rate = history, scenario, rate

@@ -72,7 +72,10 @@ def _levels(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
 
 
 def when_empty(lag: Levels, arriving: Levels, rate: Levels) -> Levels:
-    """Return the seconds until each lag is 0, of members or of partitions; infinite if it never is."""
+    """Return the seconds until each lag is 0, of members or of partitions; infinite if it never is.
+
+    ``lag`` is in records; ``arriving`` and ``rate``, the records read, are in records/s.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         seconds: Levels = np.where(lag <= 0, 0.0, np.where(rate > arriving, lag / (rate - arriving), np.inf))
     return seconds
@@ -86,7 +89,7 @@ class Interval:
         start: seconds.
         length: seconds.
         lag: by reader, lag at the start, records; the last is that of partitions without a reader.
-        arriving: by reader, arrivals, records/s; the last likewise.
+        arriving: by reader, arrivals, records/s; the last is that of partitions without a reader.
         rate: by reader, service rate, records/s; the last is 0.
     """
 

@@ -77,8 +77,8 @@ def age_periods(
         order = np.lexsort((position, knots_s))
         knots_s, position = knots_s[order], position[order]
         lag = np.interp(knots_s, times_s, arrivals) - position
-        counts = (knots_s[1:] > knots_s[:-1]) & (knots_s[:-1] >= since)
-        late = np.flatnonzero(((lag[:-1] > NOTHING) | (lag[1:] > NOTHING)) & counts)
+        is_counted = (knots_s[1:] > knots_s[:-1]) & (knots_s[:-1] >= since)
+        late = np.flatnonzero(((lag[:-1] > NOTHING) | (lag[1:] > NOTHING)) & is_counted)
         begin, end = knots_s[late], knots_s[late + 1]
         oldest = _next_arrival(times_s, arrivals, position[late])
         first = np.maximum(begin - oldest, 0.0)

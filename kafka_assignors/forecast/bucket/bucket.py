@@ -72,7 +72,7 @@ class Bucket:
         self._models = Models(self.table)
 
     def rows_of(self, keys: Iterable[Key]) -> Ints:
-        """Return the rows of partitions; new partitions are added."""
+        """Return the rows of partitions, and add new partitions."""
         row_of = self._row_of
         rows = [row_of.setdefault(key, len(row_of)) for key in keys]
         if len(row_of) > self.table.size:
@@ -105,10 +105,10 @@ class Bucket:
         duplicate, late = self._duplicate_or_late(samples)
         samples = samples.where(~(duplicate | late))
         np.maximum.at(self.table.newest, samples.row, samples.time)
-        waits = samples.time > self.table.newest[samples.row] - self.settings.delay
-        self.waiting = samples.where(waits)
+        is_waiting = samples.time > self.table.newest[samples.row] - self.settings.delay
+        self.waiting = samples.where(is_waiting)
         counts = SampleCounts(total, int(late.sum()), int(duplicate.sum()), ahead)
-        return self._fold(samples.where(~waits)), counts
+        return self._fold(samples.where(~is_waiting)), counts
 
     def flush(self, chosen: Bools | None = None) -> LoadRows:
         """Take the waiting samples at the end of the input, of the chosen partitions or of all."""
@@ -119,13 +119,13 @@ class Bucket:
 
     def forget(self, chosen: Bools) -> None:
         """Drop partitions, after `flush`."""
-        kept = ~chosen
-        row = np.cumsum(kept) - 1
-        self.table.keep(kept)
-        self.keys = [key for key, keep in zip(self.keys, kept.tolist(), strict=True) if keep]
+        is_kept = ~chosen
+        row = np.cumsum(is_kept) - 1
+        self.table.keep(is_kept)
+        self.keys = [key for key, keep in zip(self.keys, is_kept.tolist(), strict=True) if keep]
         self._row_of = {key: number for number, key in enumerate(self.keys)}
-        self.odd = {int(row[old]): counters for old, counters in self.odd.items() if kept[old]}
-        waiting = self.waiting.where(kept[self.waiting.row])
+        self.odd = {int(row[old]): counters for old, counters in self.odd.items() if is_kept[old]}
+        waiting = self.waiting.where(is_kept[self.waiting.row])
         self.waiting = waiting._replace(row=row[waiting.row])
         self.changed |= {"names", "odd"}
         self._models.clear()

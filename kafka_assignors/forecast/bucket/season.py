@@ -65,30 +65,30 @@ class Seasons:
         return addition[rows]
 
     def past_rates(self, quarter: int, rows: RowIndex) -> Floats:
-        """Return earlier rates at a quarter of an hour, as ``Season.past_rates``; NaN: unknown."""
+        """Return the `PastRates` of a quarter of an hour, of shape (4, partitions); NaN: unknown."""
         past = self._past.get(quarter)
         if past is None:
             table, index = self._table, quarter_of_week(self._local(quarter))
             yesterday = (index - QUARTERS) % WEEK_QUARTERS
-            known = table.usual_seen[[yesterday, index, index, index]] > 0
+            is_known = table.usual_seen[[yesterday, index, index, index]] > 0
             rates = [table.latest[yesterday], table.latest[index], self._typical(index), table.usual[index]]
-            past = np.where(known, np.array(rates, np.float64), np.nan)
+            past = np.where(is_known, np.array(rates, np.float64), np.nan)
             self._past[quarter] = past
         return past[:, rows]
 
     def _typical(self, index: int) -> Floats:
         table, (weekday, quarter) = self._table, divmod(index, QUARTERS)
         days = list(similar_days(weekday))
-        known = table.totals[days] != UNKNOWN_TOTAL
-        total = added(np.where(known, table.totals[days], 0.0))
+        is_known = table.totals[days] != UNKNOWN_TOTAL
+        total = added(np.where(is_known, table.totals[days], 0.0))
         usual = table.usual[[day * QUARTERS + quarter for day in days]].astype(np.float64)
-        rate = added(np.where(known, usual, 0.0))
+        rate = added(np.where(is_known, usual, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
             typical = np.where(total > 0, table.totals[weekday] * rate / total, 0.0)
         return np.where(table.totals[weekday] == UNKNOWN_TOTAL, table.usual[index], typical)
 
     def weighted_seconds(self, start: int, stop: int, rows: RowIndex) -> Floats | float:
-        """Return the seconds from ``start`` to ``stop`` (microseconds), as ``Season.weighted_seconds``."""
+        """Return ``Season.weighted_seconds`` of the part from ``start`` to ``stop``, microseconds."""
         if stop - start == QUARTER:
             return QUARTER_S
         table, slots = self._table, self._table.slots
@@ -179,15 +179,15 @@ class Seasons:
         table.latest[week_index, rows] = rate
         total, count = np.zeros(len(rows)), np.zeros(len(rows), np.int64)
         for day, seen in zip(table.day, table.day_seen, strict=True):  # in the order of ``Season``
-            known: Bools = seen[rows] > 0
-            total += np.where(known, day[rows], 0.0)
-            count += known
+            is_known: Bools = seen[rows] > 0
+            total += np.where(is_known, day[rows], 0.0)
+            count += is_known
         table.season_mean[rows] = total / count
 
     def _learn_shares(self, rows: Ints, index: Ints, rate: Floats) -> None:
         table = self._table
-        known = (table.quarter_steps[rows] * table.settings.step == QUARTER) & (rate > 0)
-        rows, index, rate = rows[known], index[known], rate[known]
+        is_known = (table.quarter_steps[rows] * table.settings.step == QUARTER) & (rate > 0)
+        rows, index, rate = rows[is_known], index[is_known], rate[is_known]
         seen = np.minimum(table.day_seen[index, rows], MOST_DAYS - 1)
         gain = rate / (rate + np.maximum(table.day[index, rows], 0.0) * seen)
         counts = table.counts[:, rows]

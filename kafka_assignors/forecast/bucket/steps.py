@@ -64,17 +64,17 @@ def steady(table: Table, samples: Samples) -> Bools:
     """Return which samples begin or continue a plain state: without a reset, lost records or a gap."""
     before = _before(table, samples)
     is_new = before.time == UNKNOWN
-    near = samples.time - before.time <= table.settings.max_gap
-    same_kind = (samples.committed == UNKNOWN) == (before.committed == UNKNOWN)
-    first_commit = (before.committed == NO_COMMIT) & (samples.committed != NO_COMMIT)
+    is_near = samples.time - before.time <= table.settings.max_gap
+    is_same_kind = (samples.committed == UNKNOWN) == (before.committed == UNKNOWN)
+    is_first_commit = (before.committed == NO_COMMIT) & (samples.committed != NO_COMMIT)
     continues: Bools = (
         (samples.time > np.maximum(before.time, -1))
-        & (near | is_new)
+        & (is_near | is_new)
         & (samples.begin >= np.maximum(before.begin, 0))
         & (samples.end >= np.maximum(before.end, 0))
         & (samples.committed >= before.committed)
-        & (same_kind | is_new)
-        & ~first_commit
+        & (is_same_kind | is_new)
+        & ~is_first_commit
     )
     return continues
 
@@ -90,7 +90,7 @@ def take(table: Table, samples: Samples) -> Marks:
     for column, value in zip(before[1:], (samples.time - 1, *samples[2:]), strict=True):
         column[is_new] = value[is_new]
     table.plain[samples.row[is_new]] = State.BEGUN
-    known = samples.committed != UNKNOWN
+    is_known = samples.committed != UNKNOWN
     read = np.maximum(samples.committed - np.maximum(before.committed, before.begin), 0)
     read[before.committed < 0] = 0
     position, position_before = _position(table, samples), _position(table, before)
@@ -111,21 +111,21 @@ def take(table: Table, samples: Samples) -> Marks:
     marked, marked_position = on_lines(served - read, served), on_lines(position_before, position)
     through = far & (step_end != stop)  # as in ``EndMark``
 
-    first = _firsts(row)
-    end_before = _shifted(end, first, table.mark_end[row])
-    marked_before = _shifted(marked, first, table.mark_served[row])
-    through_before = _shifted(through, first, table.mark_through[row])
-    known = known[source]
+    is_first = _firsts(row)
+    end_before = _shifted(end, is_first, table.mark_end[row])
+    marked_before = _shifted(marked, is_first, table.mark_served[row])
+    through_before = _shifted(through, is_first, table.mark_through[row])
+    is_known = is_known[source]
     marks = Marks(
         row=row,
         at=step_end,
         end=end,
-        position=np.where(known, marked_position, MISSING),
+        position=np.where(is_known, marked_position, MISSING),
         arrived=end - end_before,
-        served=np.where(known, marked - marked_before, MISSING),
-        lag=np.where(known, np.maximum(end - marked_position, 0), MISSING),
+        served=np.where(is_known, marked - marked_before, MISSING),
+        lag=np.where(is_known, np.maximum(end - marked_position, 0), MISSING),
         quality=np.where(far | through_before, INTERPOLATED, OK),
-        is_start=first & (table.plain[row] == State.BEGUN),
+        is_start=is_first & (table.plain[row] == State.BEGUN),
     )
     # Store the last sample and the last end of a step of each partition.
     last = _lasts(samples.row)
@@ -137,9 +137,9 @@ def take(table: Table, samples: Samples) -> Marks:
     rows = row[last]
     table.plain[rows] = State.PLAIN
     table.mark_end[rows], table.mark_through[rows] = end[last], through[last]
-    group = rows[known[last]]
-    table.mark_served[group] = marked[last][known[last]]
-    table.mark_position[group] = marked_position[last][known[last]]
+    group = rows[is_known[last]]
+    table.mark_served[group] = marked[last][is_known[last]]
+    table.mark_position[group] = marked_position[last][is_known[last]]
     return marks
 
 
@@ -185,9 +185,9 @@ def _add_points(table: Table, marks: Marks) -> None:
 
 def _before(table: Table, samples: Samples) -> Samples:
     """Return the sample before each sample, in its partition; UNKNOWN for the first of a new partition."""
-    first = _firsts(samples.row)
+    is_first = _firsts(samples.row)
     last = last_samples(table, samples.row)
-    columns = (_shifted(column, first, known) for column, known in zip(samples[1:], last, strict=True))
+    columns = (_shifted(column, is_first, known) for column, known in zip(samples[1:], last, strict=True))
     return Samples(samples.row, *columns)
 
 
@@ -203,8 +203,8 @@ def _on_lines(first: Ints, last: Ints, start: Ints, stop: Ints, at: Ints) -> Int
     """Interpolate as ``on_line``; in Python where a product may overflow 64 bits."""
     growth, passed = last - first, at - start
     values: Ints = first + growth * passed // (stop - start)
-    large = np.abs(growth.astype(np.float64)) * passed > _EXACT
-    for index in np.flatnonzero(large).tolist():
+    is_large = np.abs(growth.astype(np.float64)) * passed > _EXACT
+    for index in np.flatnonzero(is_large).tolist():
         line = (first, last, start, stop, at)
         values[index] = on_line(*(int(array[index]) for array in line))
     return values

@@ -125,8 +125,8 @@ def reasons(results: Results) -> list[str]:
     why = _why(best[0])
     last = [candidate for candidate in candidates if candidate["place"] is not None][-1]
     # Means over several groups are not comparable.
-    comparable = last["place"] != 1 and len(results["by_group"]) == 1
-    if comparable and (difference := _compared(best[0], last)):
+    is_comparable = last["place"] != 1 and len(results["by_group"]) == 1
+    if is_comparable and (difference := _compared(best[0], last)):
         why.append(f"Compared with the last, {last['candidate']}: {difference}.")
     if len(best) > 1:
         why.append(f"The {len(best)} candidates in first place do not really differ.")

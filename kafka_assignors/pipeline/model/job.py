@@ -76,12 +76,12 @@ class LoadReport:
 
     @property
     def gaps(self) -> int:
-        """Gaps without samples, each of one step or more."""
+        """Number of gaps without samples, each of one step or more."""
         return self.qualities.get("gap", 0)
 
     @property
     def resets(self) -> int:
-        """Steps in which a log was replaced, or a group's commit was reset."""
+        """Number of steps in which a log was replaced, or a group's commit was reset."""
         return self.qualities.get("reset", 0)
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-_LEAST_TIMEOUT_S = 1.0  # bounds of the timeout of one sample's fetch
+_LEAST_TIMEOUT_S = 1.0  # bounds of the default timeout
 _LONGEST_TIMEOUT_S = 10.0
-_MOST_TASKS = 8  # each task has its own connection, and more of them are not faster
+_MOST_TASKS = 8  # each task has its own connection, and more tasks are not faster
 _NOTHING = "no group matches, or none has read a topic that we are authorized to see"
 _NO_PAUSE_S = 0.001  # interval of batches
 

@@ -30,7 +30,7 @@ class Storage:
     def __init__(self, spark: Any, root: str) -> None:
         self._jvm = spark.sparkContext._jvm
         self.root = root
-        # The session's settings, because those of the context lack the ones of spark.conf.set.
+        # The session's settings, because the context's lack those set with spark.conf.set.
         self._settings = spark._jsparkSession.sessionState().newHadoopConf()
         self._gateway = spark.sparkContext._gateway
         try:
@@ -63,12 +63,12 @@ class Storage:
             raise self._failure(f"the folder {folder.toString()} could not be made")
 
     def read(self, name: str, limit: int = 1 << 20) -> str | None:
-        """Return the text of a small file; None if it does not exist."""
+        """Return the text of a file, or of its last ``limit`` bytes; None if it does not exist."""
         end = self.read_end(name, limit)
         return None if end is None else end[0]
 
     def read_end(self, name: str, limit: int) -> tuple[str, bool] | None:
-        """Return the last bytes of a file as text, and whether they are all; None if it does not exist."""
+        """Return the last ``limit`` bytes of a file as text, and whether these are all; None: no file."""
         if not self.has(name):
             return None
         start = max(int(self._files.getFileStatus(self._under(name)).getLen()) - limit, 0)

@@ -1,6 +1,6 @@
 """The number of members a group needs, found by simulations with its planner.  Pure.
 
-- ``target``: the time lag to hold, and partitions that exceed it anyway.
+- ``target``: the time lag to hold, and partitions that exceed it with any number of members.
 - ``least``: the least number of members that holds the target.
 - ``sizing``: sizes by step, advice, and the cost of scaling.
 """

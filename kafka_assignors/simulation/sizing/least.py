@@ -264,7 +264,7 @@ class Search:
     def _reason(self, history: History, wanted: Sequence[Limits], members: int) -> LatePartition:
         """Return the partition, and its member, that make a size too small."""
         trials = [(owners, limit) for owners in self._planned(history, members) for limit in wanted]
-        # The first trial that fails.  If the others pass, it is the last, which need not be simulated.
+        # The first trial that fails.  If all others pass, the last one fails, and need not be simulated.
         owners, limit = next(
             (trial for trial in trials[:-1] if not self._is_within(*trial, members)), trials[-1]
         )

@@ -96,7 +96,7 @@ class Sizing:
             size would hold the target.  With ``may_replan`` a larger size is then advised, because a member
             that joins makes the strategy plan.  None: there is none, or the owners are unknown.
         stay: the cost of the present size; None: unknown.
-        scale: the cost of the advised size; None: it is the present size, or that is unknown.
+        scale: the cost of the advised size; None: it is the present size, or the present size is unknown.
     """
 
     target: Target

@@ -51,8 +51,8 @@ class HotPartition:
         partition: its number.
         arriving: records/s in the step with the most arrivals.
         partitions: number of partitions of the topic.
-        enough: the number of partitions that the topic would need, so that one member can read any of them,
-            if keys spread as they do now.
+        enough: the number of partitions that the topic would need, so that one member can read any one, if
+            keys spread as they do now.
         held: whether a member without other partitions reads it in time if it keeps no headroom.
     """
 
@@ -135,7 +135,7 @@ def limits(history: History, rate: float, target: Target) -> Limits:
 
 
 def _counted(history: History, hot: Mask, rate: float, target: Target) -> History:
-    """Return ``Limits.counted``."""
+    """Return the history without the records that do not count, for ``Limits.counted``."""
     most = rate * target.max_time_lag_s
     start_lags, arrivals = history.start_lags.copy(), history.arrivals.copy()
     start_lags[hot] = np.minimum(start_lags[hot], int(most))
@@ -155,7 +155,7 @@ def hot_partitions(
     Args:
         history: the arrivals, with the rate of the fastest member.
         rate: records/s that a size counts on from the fastest member.
-        newcomer_rate: the same of a newcomer, for ``HotPartition.enough``.
+        newcomer_rate: records/s that a size counts on from a newcomer, for ``HotPartition.enough``.
         target: the time lag to hold.
     """
     hot = np.flatnonzero(limits(history, rate, target).hot)
