@@ -95,7 +95,7 @@ def baselines(arrived: _Floats, settings: LoadSettings) -> dict[str, _Floats]:
     steps, day = settings.horizon // settings.step, DAY // settings.step
     within = _sums(arrived, steps)
     weekly = [_ago(within, weeks * WEEK, settings) for weeks in range(1, WEEKS + 1)]
-    mean = _known_mean(weekly)
+    mean = np.where(np.isnan(weekly[0]), np.nan, _known_mean(weekly))
     usual = _known_mean([_shifted(arrived, weeks * WEEK // settings.step) for weeks in range(1, WEEKS + 1)])
     came, expected = (_shifted(_sums(values, day), day - 1) for values in (arrived, usual))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -104,10 +104,8 @@ def baselines(arrived: _Floats, settings: LoadSettings) -> dict[str, _Floats]:
         "last horizon": _shifted(within, steps - 1),
         "day ago": _ago(within, DAY, settings),
         "week ago": weekly[0],
-        "mean of weeks": np.where(np.isnan(weekly[0]), np.nan, mean),
-        "mean of weeks, scaled": np.where(
-            np.isnan(weekly[0]), np.nan, mean * np.where(np.isfinite(scale), scale, 1.0)
-        ),
+        "mean of weeks": mean,
+        "mean of weeks, scaled": mean * np.where(np.isfinite(scale), scale, 1.0),
     }
 
 

@@ -132,19 +132,12 @@ class Steps:
         whole = steps == 1
         quality = _quality(before, mark, group_before, group, whole=whole)
         known = whole and UNKNOWN not in (before.end, mark.end) and mark.epoch == before.epoch
+        arrived = mark.end - before.end if known else None
         served = None
         if whole and group and group_before and group.epoch == group_before.epoch:
             served = group.served - group_before.served
-        yield LoadStep(
-            mark.at,
-            mark.end - before.end if known else None,
-            served,
-            lag,
-            time_lag,
-            quality,
-            end_known=mark.end != UNKNOWN,
-            steps=steps,
-        )
+        end_known = mark.end != UNKNOWN
+        yield LoadStep(mark.at, arrived, served, lag, time_lag, quality, end_known=end_known, steps=steps)
 
     def _lag(self, mark: EndMark, group: GroupMark | None) -> tuple[int | None, int | None]:
         if group is None or UNKNOWN in (mark.end, group.position):

@@ -134,10 +134,7 @@ class RankedFigure(NamedTuple):
     words: str
 
     def level(self, outcome: Outcome) -> float:
-        """Return the figure on a logarithmic scale, on which ratios become differences.
-
-        A yes or no (1 or 0) stays as it is.
-        """
+        """Return the figure on a logarithmic scale, so ratios become differences; a yes or no as it is."""
         value = self.of(outcome)
         return value if self.least is None else math.log(value + _FLOOR * self.least)
 

@@ -72,10 +72,7 @@ def _levels(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
 
 
 def when_empty(lag: Levels, arriving: Levels, rate: Levels) -> Levels:
-    """Return the seconds until each lag is 0, of members or of partitions; infinite if it never is.
-
-    ``lag`` is in records; ``arriving`` and ``rate``, the records read, are in records/s.
-    """
+    """Return the seconds until each lag (records) is 0 at these rates (records/s); infinite: never."""
     with np.errstate(divide="ignore", invalid="ignore"):
         seconds: Levels = np.where(lag <= 0, 0.0, np.where(rate > arriving, lag / (rate - arriving), np.inf))
     return seconds

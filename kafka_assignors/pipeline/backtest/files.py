@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -64,16 +64,13 @@ def results_folder(spark: SparkSession, root: str) -> Iterator[Storage]:
     finally:
         with suppress(Exception):  # the first error counts
             folder.remove(_UNFINISHED)
-    with ExitStack() as undo:
-        undo.callback(_remove_series, folder)
+    try:
         yield folder
-        undo.pop_all()
-
-
-def _remove_series(folder: Storage) -> None:
-    with suppress(Exception):  # the first error counts
-        if not folder.has(RESULTS_NAME):
-            folder.remove(SERIES_NAME)
+    except BaseException:
+        with suppress(Exception):  # the first error counts
+            if not folder.has(RESULTS_NAME):
+                folder.remove(SERIES_NAME)
+        raise
 
 
 def _check_shared(spark: SparkSession, folder: Storage) -> None:
