@@ -136,9 +136,6 @@ class Season:
         Args:
             start: begin of the part, microseconds.
             stop: its end, in the same quarter.
-
-        Returns:
-            900 for the whole quarter.
         """
         if stop - start == QUARTER:
             return QUARTER_S
