@@ -182,7 +182,7 @@ class ScaledGroup(Simulation):
             self._until(tick * SYNC_S)
             self._scale(committed)
         self._until(length_s)
-        return self._outcome.build(self._now, settled=self._settled(), series=True)
+        return self._outcome.build(self._now, settled=self._is_settled(), series=True)
 
     def _until(self, end: float) -> None:
         """Advance to a time (seconds), and play all events and steps until then."""

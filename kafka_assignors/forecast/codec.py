@@ -21,7 +21,7 @@ def encoded_settings(settings: LoadSettings) -> list[int]:
 
 
 def check_settings(encoded: list[int], settings: LoadSettings) -> None:
-    """Raise CodecError if the state was encoded with other settings."""
+    """Raise CodecError if the state was encoded with other settings; ``reset`` may differ."""
     *times, zone = encoded
     *expected, expected_zone = encoded_settings(settings)
     if times != expected:
@@ -56,7 +56,7 @@ def encode(steps: Steps) -> list[int]:
 
 
 def decode(ints: Iterator[int], settings: LoadSettings) -> Steps:
-    """Take what `encode` returned from an iterator of integers."""
+    """Decode the next counters from an iterator of integers that `encode` returned."""
     steps = Steps(settings)
     ends, commits, growth = steps.ends, steps.commits, steps.growth
 

@@ -20,7 +20,7 @@ from kafka_assignors.forecast.samples import UNKNOWN, Sample
 from kafka_assignors.forecast.settings import SECOND
 
 SLACK = 30 * SECOND
-"""Maximum time between the two writers' reports of one commit.
+"""Maximum time between the two writers' reports of one commit, microseconds.
 
 Synchronised clocks differ by seconds at most, and by default the sampler takes at most ten seconds.  `SLACK`
 is shorter than a step of a minute, so a reset found late is in the same step or the next.
@@ -40,16 +40,16 @@ class CommitOrder:
 
     def __init__(self) -> None:
         self.committed = [UNKNOWN, UNKNOWN]  # of the sampler, of the recorder
-        self.pending = UNKNOWN  # the writer that has not reported the reset
-        self.since = UNKNOWN  # time of the reset
+        self.pending = UNKNOWN  # the writer that has not reported the last reset; `UNKNOWN`: none
+        self.since = UNKNOWN  # time of the last reset
 
     def observe(self, sample: Sample, known: int, known_since: int) -> CommitChange:
-        """Take a sample whose ``committed`` is not ``UNKNOWN``; call it in the order of times.
+        """Take the next sample in the order of times, and return how it changes the group's commit.
 
         Args:
-            sample: the sample.
-            known: the group's commit so far, of either writer.
-            known_since: time of the sample that reported it.
+            sample: a sample whose ``committed`` is not ``UNKNOWN``.
+            known: the group's commit so far, from either writer.
+            known_since: time of the sample that reported ``known``.
         """
         writer = _RECORDER if sample.end == UNKNOWN else _SAMPLER
         before, self.committed[writer] = self.committed[writer], sample.committed

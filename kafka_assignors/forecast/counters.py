@@ -31,7 +31,7 @@ class GroupMark(NamedTuple):
     """The position of a group at the end of a step."""
 
     at: int  # time of the step's end
-    served: int  # records served since the last reset, or the first sample
+    served: int  # records served since the last reset, the last `restart` or the first sample
     position: int  # offset of the next record to read, or UNKNOWN
     epoch: int  # records served from one epoch to the next are unknown
     resets: int  # number of times the group's commit was reset or lost
@@ -43,7 +43,7 @@ def on_line(before: int, after: int, start: int, stop: int, at: int) -> int:
 
 
 def step_ends(after: int, until: int, step: int) -> range:
-    """Return the ends of steps in ``(after, until]``."""
+    """Return the ends of steps in ``(after, until]``; all times are in one unit."""
     return range((after // step + 1) * step, until + 1, step)
 
 
@@ -139,8 +139,8 @@ class CommittedOffset:
         self._count(sample.committed, was_reset=was_reset)
         self.start = ends.begin
         # A commit made between two samples of the end may be beyond the last known end.
-        beyond_end = sample.end == UNKNOWN and sample.committed > ends.end
-        end = UNKNOWN if beyond_end else ends.end
+        is_beyond_end = sample.end == UNKNOWN and sample.committed > ends.end
+        end = UNKNOWN if is_beyond_end else ends.end
         self.position = position(ends.begin, end, sample.committed, settings.reset)
         self.time, self.committed = sample.time, sample.committed
         now = self._mark(sample.time)

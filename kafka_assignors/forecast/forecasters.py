@@ -11,7 +11,7 @@ _Real = TypeVar("_Real", float, npt.NDArray[np.float64])
 
 
 class Forecaster(NamedTuple):
-    """One speed of smoothing: the time constant of the level is ``horizons * horizon + seconds``."""
+    """One speed of smoothing: the level's time constant is ``horizons * horizon_s + seconds``, in seconds."""
 
     horizons: float
     seconds: float
@@ -35,9 +35,9 @@ BACKCASTS = 8
 SCORES = 64.0
 """A recent mean error covers about this many scores, which takes eight horizons."""
 LASTING_SCORES = 256
-"""A lasting mean error covers about this many."""
+"""A lasting mean error covers about this many scores."""
 UNKNOWN_SCORES = 16
-"""Scores of a forecaster whose forecast is unknown count as at most this many."""
+"""While the forecast of a forecaster is unknown, its number of scores grows no further than this."""
 LEAST_SCORES = 3
 """Until this many forecasts are scored, the error is unknown."""
 OUTLIER = 4.0

@@ -63,8 +63,8 @@ class Outlook(NamedTuple):
 class Pending(NamedTuple):
     """A forecast to be scored at the end of its horizon."""
 
-    due: int
-    total: int  # `Model.total` when it was made
+    due: int  # end of its horizon, microseconds since 1970
+    total: int  # `Model.total` when the forecast was made
     # Of each forecaster, `OTHERS`, and the mixture; in single precision.  NaN: unknown.
     forecasts: tuple[float, ...]
 
@@ -145,7 +145,7 @@ class Model:
         self.trends = [trend * self.keep**steps for trend in self.trends]
 
     def take(self, at: int, arrived: int | None, steps: int, *, end_known: bool) -> Outlook | None:
-        """Take a `LoadStep`, and forecast from its end on.
+        """Take a `LoadStep`, and forecast from its end on; None if its end offset is unknown.
 
         If the end offset is known after a gap or a reset, the level before it is the best estimate.
         """
@@ -251,7 +251,7 @@ class Model:
         return records
 
     def grown(self, seconds: float) -> float:
-        """Return the records that a trend of 1 adds within a number of seconds.
+        """Return the records that a trend of 1 record/s per step adds within a number of seconds.
 
         After n steps the trend has added keep + keep^2 + ... + keep^n to the rate.  Integrate that sum.
         """

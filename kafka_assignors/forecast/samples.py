@@ -12,12 +12,11 @@ UNKNOWN = -2
 NO_COMMIT = -1
 """Stands for a missing committed offset: the group never committed, or its commit was removed."""
 
-
 AHEAD = 60 * SECOND
-"""A sample may be ahead of the current time by this much, or by ``delay`` if that is longer.
+"""A sample may be ahead of the current time by this much (microseconds), or by ``delay`` if that is longer.
 
-Synchronised clocks differ by less.  When a clock that was ahead is corrected, its samples are late until they
-are newer than those taken before: for this long at most.
+Synchronised clocks differ by less.  After a clock that was ahead is corrected, its samples are late until
+they are newer than those taken before the correction.  That takes no longer than the clock was ahead.
 """
 
 
@@ -36,10 +35,10 @@ class Sample(NamedTuple):
 class SampleCounts(NamedTuple):
     """Counts of the samples given to `Bucket.take`."""
 
-    samples: int  # all of them
-    late: int
-    duplicates: int
-    ahead: int = 0
+    samples: int  # all, the dropped ones included
+    late: int  # dropped, because a later sample of the partition was taken before
+    duplicates: int  # dropped
+    ahead: int = 0  # dropped, because their time is too far ahead of the current time
 
 
 def position(begin: int, end: int, committed: int, reset: Reset) -> int:

@@ -35,8 +35,8 @@ class Totals(NamedTuple):
     naive_miss: float
     naive_square: float
     strong: int  # forecasts for which all baselines are known
-    best_miss: float  # sum of absolute errors of the best baseline, over these
-    model_miss: float  # sum of absolute errors of the model, over these
+    best_miss: float  # sum of absolute errors of the best baseline, over the ``strong`` forecasts
+    model_miss: float  # sum of absolute errors of the model, over the ``strong`` forecasts
     judged: int  # forecasts with a standard error
     within: int  # forecasts that missed by at most their standard error
 
@@ -44,9 +44,9 @@ class Totals(NamedTuple):
 class Score(NamedTuple):
     """Means over forecasts; NaN without forecasts.
 
-    ``mase`` is the mean absolute scaled error: the mean absolute error over that of the naive forecast with
-    the same horizon.  ``beside_best`` is the mean absolute error over that of the best baseline.  Below 1 the
-    model is better.
+    ``mase`` is the mean absolute scaled error: the mean absolute error divided by that of the naive forecast
+    with the same horizon.  ``beside_best`` is the mean absolute error divided by that of the best baseline.
+    Below 1 the model is better.
     """
 
     forecasts: int
@@ -57,7 +57,7 @@ class Score(NamedTuple):
     naive_rmse: float
     mase: float
     beside_best: float
-    coverage: float  # part of the forecasts with a standard error that missed by at most it
+    coverage: float  # of the forecasts with a standard error, the part that missed by no more than it
 
 
 def compare(arrived: _Floats, forecast: _Floats, error: _Floats, settings: LoadSettings) -> Totals:
@@ -91,11 +91,11 @@ def compare(arrived: _Floats, forecast: _Floats, error: _Floats, settings: LoadS
 
 
 def baselines(arrived: _Floats, settings: LoadSettings) -> dict[str, _Floats]:
-    """Return simple forecasts of the horizon after each step, by name; NaN: unknown."""
+    """Return simple forecasts of the records in the horizon after each step, by name; NaN: unknown."""
     steps, day = settings.horizon // settings.step, DAY // settings.step
     within = _sums(arrived, steps)
     weekly = [_ago(within, weeks * WEEK, settings) for weeks in range(1, WEEKS + 1)]
-    mean = _known_mean(weekly)
+    mean = np.where(np.isnan(weekly[0]), np.nan, _known_mean(weekly))
     usual = _known_mean([_shifted(arrived, weeks * WEEK // settings.step) for weeks in range(1, WEEKS + 1)])
     came, expected = (_shifted(_sums(values, day), day - 1) for values in (arrived, usual))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -104,10 +104,8 @@ def baselines(arrived: _Floats, settings: LoadSettings) -> dict[str, _Floats]:
         "last horizon": _shifted(within, steps - 1),
         "day ago": _ago(within, DAY, settings),
         "week ago": weekly[0],
-        "mean of weeks": np.where(np.isnan(weekly[0]), np.nan, mean),
-        "mean of weeks, scaled": np.where(
-            np.isnan(weekly[0]), np.nan, mean * np.where(np.isfinite(scale), scale, 1.0)
-        ),
+        "mean of weeks": mean,
+        "mean of weeks, scaled": mean * np.where(np.isfinite(scale), scale, 1.0),
     }
 
 
@@ -137,23 +135,22 @@ def _ago(within: _Floats, ago: int, settings: LoadSettings) -> _Floats:
     return _shifted(within, ago // settings.step - 1)
 
 
-def _known_mean(several: list[_Floats]) -> _Floats:
-    """Return the mean of the known values; NaN where none is known."""
-    known = [~np.isnan(values) for values in several]
-    count = np.sum(known, axis=0)
-    total = np.sum([np.where(some, values, 0.0) for some, values in zip(known, several, strict=True)], axis=0)
+def _known_mean(arrays: list[_Floats]) -> _Floats:
+    """Return the mean of the known values at each index; NaN where none is known."""
+    count = np.sum([~np.isnan(values) for values in arrays], axis=0)
+    total = np.nansum(arrays, axis=0)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def _sums(values: _Floats, steps: int) -> _Floats:
     """Sum ``steps`` values from each index on; NaN if a value is missing."""
-    missing = np.isnan(values)
-    upto = np.concatenate(([0.0], np.cumsum(np.where(missing, 0.0, values))))
-    missing_upto = np.concatenate(([0], np.cumsum(missing)))
+    is_missing = np.isnan(values)
+    upto = np.concatenate(([0.0], np.cumsum(np.where(is_missing, 0.0, values))))
+    missing_upto = np.concatenate(([0], np.cumsum(is_missing)))
     out = np.full(len(values), np.nan)
     if steps <= len(values):
-        whole = missing_upto[steps:] == missing_upto[:-steps]
-        out[: len(values) - steps + 1] = np.where(whole, upto[steps:] - upto[:-steps], np.nan)
+        is_whole = missing_upto[steps:] == missing_upto[:-steps]
+        out[: len(values) - steps + 1] = np.where(is_whole, upto[steps:] - upto[:-steps], np.nan)
     return out
 
 

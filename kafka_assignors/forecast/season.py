@@ -3,7 +3,7 @@
 A day has 96 quarters of an hour, a week 168 hours, Monday first, by the clocks of one time zone.  Each
 quarter of the day has a mean rate.  Each hour of the week has a mean difference: its rates minus the mean
 rates of the same quarters of the day.  After some weeks means weigh newer rates more.  Few rates prove
-little, so means are *shrunk*; ``seen`` is the number of days or weeks in a mean, at most ``MOST_DAYS`` or
+little, so means are *shrunk*.  ``seen`` is the number of days or weeks in a mean, at most ``MOST_DAYS`` or
 ``MOST_WEEKS``::
 
     day(q)  = (mean of quarter q - mean of all quarters) * seen / (seen + DAY_DOUBT)
@@ -15,14 +15,14 @@ day of the week has a weekly part from its second occurrence on.  The very first
 occurrence, because there is no daily mean yet.
 
 Each of the 672 quarters of an hour of the week has its *latest* rate, and a *usual* one: the mean of the last
-weeks.  They are in single precision, which halves the state.  At the end of a day its usual rates are added
+weeks.  Both are in single precision, which halves the state.  At the end of a day its usual rates are added
 up, if all are known; doing so at each quarter would cost a hundred times as much.  Days from Monday to Friday
 are *similar*, and so are Saturday and Sunday.  A *typical* rate has the level of its weekday, and the shape
 of the similar days whose sums are known::
 
     typical(q) = sum of the weekday * (sum of the usual rates at q on similar days) / (sum of their sums)
 
-It is the usual rate until the sum of the weekday is known.
+Until the sum of the weekday is known, the typical rate is the usual one.
 
 A quarter of an hour is divided into up to `MOST_SLOTS` equal *slots* of whole steps.  Each slot of the day
 has its *share* of the records of its quarter: a mean of about 14 days, weighted by their records.  So the
@@ -55,7 +55,7 @@ LEAST_SEEN = 0.5  # a quarter is learnt if at least this part of it is known
 MOST_SLOTS = 15
 WHOLE = 65_520  # the share of a whole quarter; every possible number of slots divides it
 QUARTER_S = QUARTER / SECOND
-UNKNOWN_TOTAL = -1.0  # sum of a day of which a quarter is not learnt; NaN would not equal itself
+UNKNOWN_TOTAL = -1.0  # sum of a day with a quarter that is not learnt; NaN would not equal itself
 
 
 class PastRates(NamedTuple):
@@ -131,7 +131,7 @@ class Season:
         return self.totals[weekday] * rate / total if total > 0 else 0.0
 
     def weighted_seconds(self, start: int, stop: int) -> float:
-        """Return the seconds that turn a quarter's mean rate into the records of a part; 900 for all of it.
+        """Return the seconds that turn a quarter's mean rate into the records of a part of the quarter.
 
         Args:
             start: begin of the part, microseconds.
@@ -214,7 +214,7 @@ class Season:
 
 
 def similar_days(weekday: int) -> range:
-    """Return the days that are similar to one; 0 is Monday."""
+    """Return the weekdays that are similar to a weekday, itself included; 0 is Monday."""
     return range(5) if weekday < 5 else range(5, 7)
 
 

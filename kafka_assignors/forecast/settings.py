@@ -43,7 +43,8 @@ class LoadSettings:
 
     step_s: float = 60.0
     horizon_s: float = 3600.0
-    delay_s: float = 105.0  # between two looks: a sample exactly this late would wait for another batch
+    # No multiple of the sampler's 10 s: else jitter would decide whether a step waits for another batch.
+    delay_s: float = 105.0
     max_gap_s: float | None = None
     reset: Reset = "earliest"
     zone: str = "UTC"
@@ -55,8 +56,8 @@ class LoadSettings:
     def __post_init__(self) -> None:
         if not is_number(self.step_s, 0.001, 900) or QUARTER % _microseconds(self.step_s):
             raise wrong("step_s", "seconds from 0.001 to 900 that divide a quarter of an hour", self.step_s)
-        is_near = is_number(self.horizon_s, self.step_s, MOST_STEPS_AHEAD * self.step_s)
-        if not is_near or _microseconds(self.horizon_s) % _microseconds(self.step_s):
+        is_in_range = is_number(self.horizon_s, self.step_s, MOST_STEPS_AHEAD * self.step_s)
+        if not is_in_range or _microseconds(self.horizon_s) % _microseconds(self.step_s):
             steps = f"1 to {MOST_STEPS_AHEAD:,} whole steps of {self.step_s:g} s"
             raise wrong("horizon_s", steps, self.horizon_s)
         seconds("delay_s", self.delay_s, 0, _DAY)

@@ -20,9 +20,9 @@ Quality = Literal["ok", "interpolated", "gap", "reset", "unknown"]
 - ``ok``: the samples around the step's start and around its end are at most a step apart.
 - ``interpolated``: some of them are further apart.
 - ``gap``: some of them are further apart than ``max_gap``; arrived and served are unknown.
-- ``reset``: the log was replaced or lost records, or may have been (arrived is unknown), or the group's
-  commit was reset (served is unknown).
-- ``unknown``: the end offset at its start or its end is unknown; there are only commits.
+- ``reset``: arrived is unknown, because the log was replaced or lost records, or may have been replaced.  Or
+  served is unknown, because the group's commit was reset.
+- ``unknown``: the end offset at the step's start or end is unknown; there are only commits.
 """
 
 
@@ -67,7 +67,7 @@ class Growth:
         self.ends.append(end)
 
     def arrival(self, offset: int) -> int | None:
-        """Return the arrival time of a record; None if it arrived before the first point.
+        """Return the arrival time of a record, microseconds; None if it arrived before the first point.
 
         Points before this record are dropped, so a later call with a lower offset may return None.
         """
@@ -132,19 +132,12 @@ class Steps:
         whole = steps == 1
         quality = _quality(before, mark, group_before, group, whole=whole)
         known = whole and UNKNOWN not in (before.end, mark.end) and mark.epoch == before.epoch
+        arrived = mark.end - before.end if known else None
         served = None
         if whole and group and group_before and group.epoch == group_before.epoch:
             served = group.served - group_before.served
-        yield LoadStep(
-            mark.at,
-            mark.end - before.end if known else None,
-            served,
-            lag,
-            time_lag,
-            quality,
-            end_known=mark.end != UNKNOWN,
-            steps=steps,
-        )
+        end_known = mark.end != UNKNOWN
+        yield LoadStep(mark.at, arrived, served, lag, time_lag, quality, end_known=end_known, steps=steps)
 
     def _lag(self, mark: EndMark, group: GroupMark | None) -> tuple[int | None, int | None]:
         if group is None or UNKNOWN in (mark.end, group.position):

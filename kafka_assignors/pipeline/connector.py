@@ -79,7 +79,7 @@ def connector_options(settings: Mapping[str, Any], read: Callable[[str], str] = 
 
 @contextmanager
 def admin_client(spark: SparkSession, kafka_options: Mapping[str, str]) -> Iterator[Any]:
-    """Open the admin client of Spark's JVM with options of the connector; it waits 30 s for a response."""
+    """Open an admin client in Spark's JVM with options of the connector.  A call waits up to 30 s."""
     jvm: Any = spark.sparkContext._jvm
     given = {name[6:]: value for name, value in kafka_options.items() if name.startswith("kafka.")}
     admin = jvm.org.apache.kafka.clients.admin.Admin.create({**_ADMIN_LIMITS, **given})

@@ -91,7 +91,7 @@ _RULES = {
         "the results exceed the limit of Spark's driver: raise spark.driver.maxResultSize, or request less"
     ),
     r"OutOfMemoryError": "Spark ran out of memory: give it more (--memory; spark-submit: driver, executors)",
-    # The constructors do not connect.
+    # A constructor does not connect, so its error is about the settings.
     r"(?s)Failed to (?:construct [Kk]afka \w+|create new KafkaAdminClient).*Caused by: (?P<text>[^\n]+)": (
         "Kafka's Java client cannot use the connection settings: {text}; the files that they name must be on "
         "every machine"
@@ -107,7 +107,7 @@ _RULES = {
     r"JAVA_GATEWAY_EXITED|Java gateway process exited": (
         "Java ended before Spark started, for example without enough memory (--memory): see its output above"
     ),
-    # \A: the text begins with it, so it is Python's error.  In a Java error, another service refused.
+    # \A: the text begins with the name, so the error is Python's.  In a Java error, another service refused.
     r"Answer from Java side is empty|error while attempting to (?:connect|bind) to the (?:Python|Java)"
     r"|SparkContext was shut down|stopped SparkContext"
     r"|\A(?:ConnectionRefusedError|ConnectionResetError|Py4JNetworkError)\b": (
@@ -125,7 +125,7 @@ def as_pipeline_error(doing: str) -> Iterator[None]:
     """
     context: Any = None
     before = None
-    with suppress(Exception):  # without Spark
+    with suppress(Exception):  # there may be no session
         context = sys.modules["pyspark.sql"].SparkSession.active().sparkContext
         before = context.getLocalProperty("spark.job.description")
         context.setJobDescription(doing)
@@ -141,7 +141,7 @@ def as_pipeline_error(doing: str) -> Iterator[None]:
 
 
 def pipeline_error(error: BaseException, doing: str) -> KafkaAssignorsError:
-    """Return an error as one line: the sentence of the first rule that matches, or its own first line.
+    """Return an error as one line: the sentence of the first rule that matches, or the error's first line.
 
     An error of this package is returned unchanged.
     """

@@ -42,13 +42,13 @@ _HORIZON_S = 3600.0  # length of forecasts, rounded to whole steps; less if the 
 _NUMBERS = ("arrived", "served", "lag", "forecast", "horizon_s")
 
 CELLS = 250_000
-"""About so many steps x partitions are read at a time, or one partition: 300 bytes each in Python."""
+"""About this many steps x partitions, of 300 bytes each, are read at a time, or one whole partition."""
 
 MOST = 200_000_000
 """Maximum steps x partitions of a group in memory: one array of this size takes 1.6 GB."""
 
 MOST_IN_FILES = 500_000_000
-"""The same for a group with arrays in files.  In a worker, its two arrays take 8 GB."""
+"""Maximum steps x partitions of a group with arrays in files.  In a worker, two such arrays take 8 GB."""
 
 
 def read_history(
@@ -131,7 +131,7 @@ def _last(rows: DataFrame, span: timedelta) -> DataFrame:
 
 
 def _shapes(rows: DataFrame, most: int) -> list[HistoryShape]:
-    """Return the steps and partitions of each group, by name, in one pass over the rows; none is fetched.
+    """Return the steps and partitions of each group, by name, in one pass over the rows.  No row is fetched.
 
     Raises:
         HistoryError: a history has more than ``most`` steps x partitions, steps have different lengths or no
@@ -185,9 +185,9 @@ def _build(
 
 
 def _tables(rows: DataFrame) -> Iterator[pa.Table]:
-    """Yield the rows of each of Spark's partitions that has some, one after the other.
+    """Yield the rows of Spark's partitions that are not empty, one partition after the other.
 
-    ``DataFrame.toLocalIterator`` of Spark 4.2 keeps all rows in Java until its end, that of the RDD does not.
+    In Spark 4.2, ``toLocalIterator`` of a DataFrame keeps all rows in Java until its end.  An RDD's does not.
     """
     import pyarrow as pa
     from pyspark import TaskContext
@@ -209,10 +209,11 @@ def _tables(rows: DataFrame) -> Iterator[pa.Table]:
 def array_file(path: Path, size: int) -> MakeArray:
     """Return a function that makes arrays, together of up to ``size`` bytes, in a new file, memory-mapped.
 
-    One file holds the arrays of all groups, because each mapped file stays open, and the system limits these.
+    One file holds the arrays of all groups, because each mapped file stays open, and the system limits
+    open files.
     """
     whole = np.memmap(path, np.uint8, "w+", shape=(size,))
-    # The file is sparse.  A write to it that finds the disk full would kill the process (SIGBUS).
+    # Reserve the space: a write to a sparse file that finds the disk full would kill the process (SIGBUS).
     if hasattr(os, "posix_fallocate"):
         with path.open("r+b") as file:
             try:

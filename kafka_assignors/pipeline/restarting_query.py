@@ -47,7 +47,7 @@ class RestartingQuery:
         self._start = start
         self._now = now
         self._has_worked = has_worked
-        self._past = before  # the sum of the reports of the queries that ended
+        self._past = before  # the sum of the reports of earlier work and of the queries that ended
         self._pause_s = _FIRST_PAUSE_S
         self._restart_at = 0.0
         self.down: KafkaAssignorsError | None = None
@@ -63,13 +63,13 @@ class RestartingQuery:
         if self._running is not None:
             if self._running.query.isActive:
                 return
-            self._ended()
+            self._handle_end()
         if self._now() < self._restart_at:
             return
         try:
             self._running = self._start()
         except Exception as error:  # any failure may be temporary, and must not end the other queries
-            self._failed(pipeline_error(error, "the query does not start"))
+            self._schedule_restart(pipeline_error(error, "the query does not start"))
         else:
             log.info("%s: restarted", self._name)
             self.down = None
@@ -96,7 +96,7 @@ class RestartingQuery:
     def _with_past(self, report: Any) -> Any:
         return report if self._past is None else self._past + report
 
-    def _ended(self) -> None:
+    def _handle_end(self) -> None:
         cause = self._running.query.exception()
         ended = "the query ended"
         error = pipeline_error(cause, ended) if cause else PipelineError(f"{ended} without an error")
@@ -105,9 +105,9 @@ class RestartingQuery:
             raise pipeline_error(cause, self._name) if cause else PipelineError(f"{self._name}: {error}")
         if self._now() - self._since > _LONGEST_PAUSE_S:  # after a long run, this is a new fault
             self._pause_s = _FIRST_PAUSE_S
-        self._failed(error)
+        self._schedule_restart(error)
 
-    def _failed(self, error: KafkaAssignorsError) -> None:
+    def _schedule_restart(self, error: KafkaAssignorsError) -> None:
         log.warning("%s: %s; trying again in %.0f s", self._name, error, self._pause_s)
         self.down = error
         self._restart_at = self._now() + self._pause_s

@@ -52,7 +52,7 @@ class PipelineOptions:
     """The options of a pipeline."""
 
     root: str  # folder of the pipeline, a path or a URI for Spark
-    settings: Mapping[str, Any] = field(repr=False)  # those of ``KafkaConsumer``; may contain passwords
+    settings: Mapping[str, Any] = field(repr=False)  # settings of ``KafkaConsumer``, perhaps with passwords
     groups: Sequence[str] = ()  # names of groups to record
     groups_like: str | None = None  # pattern of whole names of more groups; Spark's own are excluded
     every_s: float = 10.0  # between two samples, and two batches of commits; see also ``model_every_s``
@@ -78,10 +78,10 @@ class PipelineReport:
     """
 
     samples: SamplesReport | None = None  # None: not requested, or nothing to report yet
-    offsets: OffsetsReport | None = None  # None as above
+    offsets: OffsetsReport | None = None  # None: not requested, or nothing to report yet
     load: LoadReport = field(default_factory=LoadReport)
     fed: int = 0  # records written to the feed
-    unfed: int = 0  # failed attempts to fetch or write forecasts; the next batch's write includes them
+    unfed: int = 0  # failed attempts to fetch or write forecasts, which the next batch's write includes
     down: dict[str, str] = field(default_factory=dict)
 
 
@@ -91,7 +91,7 @@ OnReport = Callable[[PipelineReport], None]
 def model_every_s(load: LoadSettings, every_s: float) -> float:
     """Return the interval of the model's batches, seconds: one step, at most a minute, at least ``every_s``.
 
-    A batch costs about the same for one look as for all looks of a step.
+    A batch costs about the same with one sample of each partition as with all samples of a step.
     """
     return max(every_s, min(load.step_s, _MODEL_EVERY_S))
 
@@ -99,9 +99,10 @@ def model_every_s(load: LoadSettings, every_s: float) -> float:
 def forecast_age_s(load: LoadSettings, every_s: float) -> float:
     """Return how old forecasts get before newer ones are published, seconds since the end of their step.
 
-    Spark starts looks and batches at whole multiples of their intervals.  The first look more than
-    ``delay_s`` after a step completes it.  The next batch publishes its forecasts, which are the newest for
-    one step.  If the intervals do not divide each other, the result is an upper bound.
+    A look takes a sample of each partition.  Spark starts looks and batches at whole multiples of their
+    intervals.  The first look more than ``delay_s`` after a step completes the step.  The next batch
+    publishes the step's forecasts, which are the newest for one step.  If the intervals do not divide each
+    other, the result is an upper bound.
     """
     batch_s = model_every_s(load, every_s)
     if load.step_s % batch_s or batch_s % every_s:
@@ -120,8 +121,8 @@ def run_pipeline(
         options: options of the pipeline.
         stop: ends the pipeline when set; short batches are finished first.  None: process the existing
             records, and end.
-        on_report: called with the report about twice a second, but not during a restart or maintenance; with
-            ``stop`` None, before the maintenance and, if there is a model, after the recording.  An exception
+        on_report: called with the report about twice a second, but not during a restart.  With ``stop``
+            None, called before the maintenance and, if there is a model, after the recording.  An exception
             in it ends the pipeline.
 
     Returns:
@@ -221,7 +222,7 @@ def _catch_up(
 ) -> OffsetsReport:
     """Land the existing commits before all else; this also shows whether the topic can be read.
 
-    The model would count commits older than a sample as late.
+    Otherwise the model would count commits older than a sample as late.
     """
     recording = record_offsets(
         spark, options.settings, options.root, **options.group_arguments, available_now=True
@@ -251,7 +252,7 @@ def _run(
         last_s, offset_s = offset_s, time.time() - time.monotonic()
         for name, stream in streams.items():
             with as_pipeline_error(f"the stream of {name}"):  # Java may have ended
-                if last_s - offset_s > _SET_BACK_S:  # Spark would wait for its next batch as long as the step
+                if last_s - offset_s > _SET_BACK_S:  # Spark would delay its next batch by as much
                     stream.restart(f"the clock was set back by {last_s - offset_s:,.0f} s")
                 stream.check()
                 setattr(report, name, stream.report())

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MEMORY = "1g"
-"""Memory of the JVM of a local session; its Python workers need more."""
+"""Memory of the JVM of a local session.  The Python workers of the session need memory besides."""
 
 OFFSET_FETCHING = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 """Must be true: Spark's newer way to fetch offsets reads __consumer_offsets as empty, without an error."""
@@ -186,7 +186,7 @@ def local_session(
 
 @contextmanager
 def _stopped_afterwards(spark: SparkSession) -> Iterator[None]:
-    """Stop Spark after the block.  An error of the block goes before one of the stop."""
+    """Stop Spark after the block.  If both fail, the error of the block is raised."""
     try:
         yield
     except BaseException:

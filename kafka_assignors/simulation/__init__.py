@@ -2,14 +2,14 @@
 
 - ``history``: arrivals by step and partition.  ``churn``: joins, leaves and kills, and their times.
   ``scenario``: strategy, members, and the cost of rebalances.
-- ``simulate``: the event loop.  ``events``: the kinds of events, and those to come.
-- ``group``: the rounds of the group, through the planners.  ``leader``: the lag the leader knows, and its
-  requests.
+- ``simulate``: the event loop.  ``events``: the kinds of events, and the queue of events to come.
+- ``group``: the rounds of the group, through the planners.  ``leader``: the lag the leader knows, and the
+  rebalances it requests.
 - ``consumption``: records arrived and read so far.  ``serving``: a member's time, divided among partitions
   (``records_read``, ``Interval``).  ``time_lag``: age of the oldest unread record;
   ``level_record``: these ages of a whole simulation, window by window.
-- ``outcome_builder``: collects the figures during a simulation.  ``outcome``: the figures, and which to
-  minimise.  ``recommend``: ranking of strategies with reasons.
+- ``outcome_builder``: collects the figures during a simulation.  ``outcome``: the figures, and the goals
+  to minimise.  ``recommend``: ranking of strategies with reasons.
 - ``sizing``: the number of members a group needs.
 """
 

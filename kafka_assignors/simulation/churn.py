@@ -37,7 +37,7 @@ class Act:
     """A step with its member."""
 
     kind: Kind
-    at: float
+    at: float  # seconds after the start
     member: str
 
     def __str__(self) -> str:

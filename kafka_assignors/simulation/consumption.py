@@ -26,7 +26,7 @@ class Consumption:
 
     def __init__(self, history: History, rates: Levels) -> None:
         self._history = history
-        self._rates = rates
+        self._rates, self._members = rates, len(rates) - 1
         self._rate = rates * history.pace_at(0)
         self.now = 0.0
         self.step = 0
@@ -50,17 +50,15 @@ class Consumption:
 
     def lag_by_owner(self, owner: Counts) -> Levels:
         """Return the lag by owner, records; the last is that of partitions without an owner."""
-        members = len(self._rates) - 1
-        return by_reader(np.where(owner < 0, members, owner), self.lag(), members)
+        return by_reader(np.where(owner < 0, self._members, owner), self.lag(), self._members)
 
     def interval(self, length: float, reader: Readers) -> Interval:
         """Return the interval of ``length`` seconds from now, with these readers."""
-        members = len(self._rates) - 1
         return Interval(
             start=self.now,
             length=length,
-            lag=by_reader(reader, self.lag(), members),
-            arriving=by_reader(reader, self.arriving, members),
+            lag=by_reader(reader, self.lag(), self._members),
+            arriving=by_reader(reader, self.arriving, self._members),
             rate=self._rate,
         )
 
@@ -82,11 +80,11 @@ class Consumption:
         Infinite if none will.  The time is at least ``_LEAST_S`` from now.
         """
         lag = self.lag()
-        behind = lag > NOTHING
-        if not behind.any():
+        is_behind = lag > NOTHING
+        if not is_behind.any():
             return np.inf
-        read = records_read(np.where(behind, self._rate[reader], self.arriving), reader, self._rate[:-1])
-        soonest = float(when_empty(lag[behind], self.arriving[behind], read[behind]).min())
+        read = records_read(np.where(is_behind, self._rate[reader], self.arriving), reader, self._rate[:-1])
+        soonest = float(when_empty(lag[is_behind], self.arriving[is_behind], read[is_behind]).min())
         return self.now + max(soonest, _LEAST_S)
 
     def capacity(self, member: int) -> float:

@@ -10,7 +10,6 @@ import numpy as np
 from kafka_assignors.plan import (
     NO_GENERATION,
     NO_MEMBER,
-    Assignment,
     Group,
     Member,
     Ownership,
@@ -44,7 +43,7 @@ class Round(NamedTuple):
 
 
 class GroupModel:
-    """A consumer group without a clock.  Members are numbers, in the order of their first join.
+    """A consumer group without a clock.  Members are numbers, in the order of ``names``.
 
     Args:
         strategy: plans the rounds.
@@ -114,7 +113,8 @@ class GroupModel:
         group = self._group(self._rebalance_load, still_owns=strategy.cooperative)
         result = rebalance(group, strategy.plan)
         has_holds = bool(result.holds)
-        before, self.owner = self.owner, self._owners(group, result.assigned)
+        numbers = [self._number[member.member_id] for member in group.members]
+        before, self.owner = self.owner, np.array([*numbers, NO_MEMBER], np.int64)[result.assigned.owners]
         is_owned = self.owner != NO_MEMBER
         gained = np.bincount(self.owner[is_owned & (self.owner != before)], minlength=len(self._ids))
         taken = before[(before != NO_MEMBER) & (self.owner != before)]
@@ -136,7 +136,7 @@ class GroupModel:
         return changes
 
     def imbalance(self, load: Counts, is_uneven: Callable[[int, int], bool]) -> tuple[int, int]:
-        """Return the largest load of a member, and a lower bound of that of any plan.
+        """Return the largest load of a member, and a lower bound of the largest load in any plan.
 
         Both are records weighted by capacity, and 0 if the strategy plans by counts.
 
@@ -191,7 +191,3 @@ class GroupModel:
             topic, number = self._empty.at(partition)
             owned.setdefault(topic, []).append(number)
         return owned
-
-    def _owners(self, group: Group, plan: Assignment) -> Counts:
-        numbers = np.array([self._number[m.member_id] for m in group.members] + [NO_MEMBER], np.int64)
-        return numbers[plan.owners]

@@ -17,10 +17,10 @@ Counts = npt.NDArray[np.int64]
 Levels = npt.NDArray[np.float64]
 
 _MOST = 2**52
-"""Most records of a history, because the simulation uses floats, which have no fractions beyond 2^52."""
+"""Maximum records of a history, because the simulation uses floats, which have no fractions beyond 2^52."""
 
 _ROUNDING = 1e-9
-"""A time that is before the end of a step by less than this part of a step counts as its end."""
+"""A time that is before the end of a step by less than this part of the step counts as that end."""
 
 
 class KnownForecast(NamedTuple):
@@ -144,7 +144,7 @@ class History:
         """Return the newest forecast known at a time.
 
         Args:
-            now: seconds since the start.  After the history the last forecast ages.
+            now: seconds since the start.  After the end of the history the last forecast ages.
             delay_s: a forecast is known this many seconds after the end of its step.
 
         Returns:

@@ -20,6 +20,8 @@ from kafka_assignors.simulation.scenario import Scenario
 class KnownLag:
     """The lag of each partition as the leader knows it in a round, by the rules of ``assignor.lag``.
 
+    Times are seconds since the start, and lag is in records.
+
     A member fetches the lag of its partitions when it gets them, and every ``refresh_s`` after that.  It
     reports the last answer when it joins.  The leader fetches the lag that no member reports, and keeps the
     answers for ``refresh_s``.  The leader's answers take precedence over reports.
@@ -55,7 +57,7 @@ class KnownLag:
         self._fetched, self._fetched_at = lag.copy(), np.full(len(lag), now)
 
     def lag(self, now: float, lag: Levels, leader: int) -> Levels:
-        """Return the lag that the leader plans with."""
+        """Return the lag that the leader plans with; ``lag`` is the real lag, by partition."""
         if leader != self._leader:
             self._leader, self._fetched_at = leader, np.full(len(lag), -np.inf)
         is_recent = self._fetched_at > now - self._refresh_s
@@ -66,7 +68,7 @@ class KnownLag:
         return known
 
     def _report(self, now: float, lag: Levels) -> Levels:
-        """Return the lag at the members' last fetch, interpolated."""
+        """Return the real lag at the time of the members' last fetch, interpolated."""
         fetches = np.floor((now - self._assigned_at) / self._refresh_s)
         fetched_at = self._assigned_at + fetches * self._refresh_s
         later, later_lag = now, lag
@@ -96,7 +98,7 @@ def expected_arrivals(topics: Mapping[str, int], expected: Levels) -> Counts:
 class Leader:
     """Knows the lag, and requests rebalances by the rules of the real ``SkewWatcher``.
 
-    It requests none in a scenario without a ``skew``.
+    It requests none in a scenario without a ``skew``.  Times are seconds since the start, lag is in records.
     """
 
     def __init__(self, history: History, scenario: Scenario, group: GroupModel, names: Sequence[str]) -> None:
@@ -114,7 +116,7 @@ class Leader:
             self._known_lag.record(now, lag)
 
     def assigned(self, now: float) -> None:
-        """End a round."""
+        """End a round: each member fetches the lag of its partitions."""
         if self._known_lag is not None:
             self._known_lag.assigned(now, self._group.owner)
 

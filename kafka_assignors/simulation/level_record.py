@@ -16,16 +16,16 @@ from kafka_assignors.simulation.serving import NOTHING
 from kafka_assignors.simulation.time_lag import AgePeriods, age_periods, ages, quantile
 
 CELLS = 4_000_000
-"""Times x partitions of a window; each takes up to 170 bytes while ages are computed."""
+"""Number of times x partitions of a window; each pair takes up to 170 bytes while ages are computed."""
 
 PERIODS = 4_000_000
-"""Quantiles are exact up to this many periods of ages.  Of more, they are within 0.01 % or 1 ms."""
+"""Quantiles are exact up to this many periods of ages.  With more, they are within 0.01 % or 1 ms."""
 
 _RECENT_S = 30.0
 """An arrival rate is a mean over this many last seconds, because arrivals come in bursts."""
 
-_RATIO = 1.0001  # of the bounds of neighbouring ages that are counted together
-_LEAST_S, _MOST_S = 1e-3, 1e9
+_RATIO = 1.0001  # of the upper to the lower bound of a bin of ages
+_LEAST_S, _MOST_S = 1e-3, 1e9  # the bins of this ratio lie between these ages
 
 
 class TimeLags(NamedTuple):
@@ -33,7 +33,7 @@ class TimeLags(NamedTuple):
 
     Attributes:
         p50: the age that is not exceeded during half of the time of all partitions.
-        p99: the same for 99 % of the time.
+        p99: the age that is not exceeded during 99 % of this time.
         largest: by partition, its largest age.
         at_steps: by recorded step, the largest age of all partitions.
     """
@@ -50,9 +50,10 @@ class LevelRecord:
     Args:
         history_s: length of the history, seconds; time after it does not count in quantiles.
         partitions: number of partitions.
-        cells: size of a window.
+        cells: size of a window, in times x partitions.
 
-    Cost: memory for a window, or for the levels of all partitions since the oldest unread record arrived.
+    Cost: memory for a window or, if that is more, for twice the levels of all partitions since the oldest
+    unread record arrived.
     """
 
     def __init__(self, history_s: float, partitions: int, cells: int = CELLS) -> None:
@@ -62,14 +63,14 @@ class LevelRecord:
         self._at: list[float] = []  # times between which records arrive and are read evenly
         self._arrived: list[Levels] = []
         self._read: list[Levels] = []
-        self._step_ends: list[int] = []  # indices of these times
+        self._step_ends: list[int] = []  # indices in ``_at`` of the ends of steps
         self._done_at = -np.inf  # ages are computed up to this time
         self._largest = np.zeros(partitions)
         self._at_steps: list[Levels] = []
         self._distribution = _AgeDistribution()
 
     def record(self, now: float, arrived: Levels, read: Levels) -> None:
-        """Record the levels by partition; both grew evenly since the last call."""
+        """Record the levels by partition; arrived and read grew evenly since the last call."""
         if self._at and self._at[-1] == now:
             self._arrived[-1], self._read[-1] = arrived, read
             return
@@ -109,16 +110,16 @@ class LevelRecord:
 
     def _close_window(self) -> None:
         arrived, read = self._compute(self._history_s)
-        behind = arrived[-1] - read[-1] > NOTHING
-        needed = (arrived[:, behind] <= read[-1, behind] + NOTHING / 2).sum(axis=0)
+        is_behind = arrived[-1] - read[-1] > NOTHING
+        needed = (arrived[:, is_behind] <= read[-1, is_behind] + NOTHING / 2).sum(axis=0)
         recent = bisect_right(self._at, self._at[-1] - _RECENT_S)
         first = max(min(int(needed.min(initial=len(self._at))), recent) - 1, 0)
-        # The ages at the ends of steps come from the levels there.
+        # Begin at the end of a step, because the ages there are computed from the levels at such ends alone.
         first = max((step for step in self._step_ends if step <= first), default=0)
         for levels in (self._at, self._arrived, self._read):
             del levels[:first]
         self._step_ends = [step - first for step in self._step_ends if step >= first]
-        # Levels that stay are read again, so the next window is at least as long as they are.
+        # The next window computes the levels that stay again, so at least half of it is new.
         self._limit = max(self._least_times, 2 * len(self._at))
 
     def _compute(self, until: float) -> tuple[Levels, Levels]:
@@ -135,13 +136,14 @@ class LevelRecord:
 
 
 class _AgeDistribution:
-    """How long each age lasted: period by period, or counted by bins of ages that differ by `_RATIO`."""
+    """How long each age lasted: period by period, or counted in bins of ages."""
 
     def __init__(self) -> None:
         self._periods: list[AgePeriods] = []
         self._count = 0
         self._bounds: Levels = np.zeros(0)  # of bins; empty while periods are kept
-        # By bin: seconds of the periods that begin or end in it; change of the density of longer ones there.
+        # By bin: the seconds of periods, or of their ends, in it.  And the change, at its lower bound, of the
+        # density (seconds per second of age) of the periods that cover whole bins.
         self._seconds = self._density = np.zeros(0)
         self._longest = self._total = 0.0  # the largest age, and the seconds of all periods
 
@@ -202,7 +204,7 @@ class _AgeDistribution:
 
 
 def _bin(ages_s: Levels, bins: int) -> Counts:
-    """Return the bin of each age.  It may be the neighbour of an age that is a bound."""
+    """Return the bin of each age.  An age that equals a bound may get the bin on the other side of it."""
     places = np.log(np.maximum(ages_s, _LEAST_S * 0.5) / _LEAST_S) / np.log(_RATIO)
-    found: Counts = np.clip(np.floor(places).astype(np.int64) + 1, 0, bins - 1)
-    return found
+    indices: Counts = np.clip(np.floor(places).astype(np.int64) + 1, 0, bins - 1)
+    return indices

@@ -68,7 +68,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """The figures of one scenario; docs/reference/backtest.md defines those that are not below.
+    """The figures of one scenario; docs/reference/backtest.md defines the figures that are not below.
 
     Attributes:
         history: name of the history, as in the scenario.
@@ -134,7 +134,7 @@ class RankedFigure(NamedTuple):
     words: str
 
     def level(self, outcome: Outcome) -> float:
-        """Return the figure on a logarithmic scale, on which ratios become differences."""
+        """Return the figure on a logarithmic scale, so ratios become differences; a yes or no as it is."""
         value = self.of(outcome)
         return value if self.least is None else math.log(value + _FLOOR * self.least)
 

@@ -12,7 +12,7 @@ from kafka_assignors.simulation.serving import NOTHING, Interval, first_below
 
 
 class OutcomeBuilder:
-    """Collects the figures of an `Outcome`."""
+    """Collects the figures of an `Outcome`.  Times are seconds since the start, and lag is in records."""
 
     def __init__(self, history: History, scenario: Scenario, rate: float) -> None:
         self._history, self._scenario, self._rate = history, scenario, rate
@@ -79,7 +79,7 @@ class OutcomeBuilder:
         self._largest_member = max(self._largest_member, float(lags.max(initial=0.0)))
 
     def record_levels(self, now: float, arrived: Levels, read: Levels) -> None:
-        """Record the records arrived and read so far, by partition; both grew evenly since the last call."""
+        """Record the records arrived and read so far, by partition.  Both grew evenly since the last call."""
         self._levels.record(now, arrived, read)
 
     def record_step(self, now: float, arrived: Levels, read: Levels, lags: Levels, *, members: int) -> None:

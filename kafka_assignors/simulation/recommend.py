@@ -12,7 +12,7 @@ from kafka_assignors.errors import ProblemError
 from kafka_assignors.simulation.outcome import COSTS, GOALS, NO_DIFFERENCE, Outcome, RankedFigure, Situation
 from kafka_assignors.simulation.scenario import Parameter, labelled
 
-_PLACE = re.compile(r"\{.*?\}( s)?")  # of the figure in ``RankedFigure.words``, with its unit
+_PLACE = re.compile(r"\{.*?\}( s)?")  # the placeholder in ``RankedFigure.words``, with its unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,10 @@ def _compared(goal: RankedFigure, contender: _Contender, other: _Contender, situ
 
 
 def _value(goal: RankedFigure, contender: _Contender, situation: Situation) -> str:
-    """Format the figure in a situation, with its unit; of a yes or no, the part of situations with a yes."""
+    """Format the figure in a situation, with its unit.
+
+    A yes or no becomes the part of all situations with a yes.  A time that did not end is "unknown time".
+    """
     outcome = contender.outcomes[situation]
     figure = contender.levels[goal.figure] if goal.least is None else goal.of(outcome)
     value = next(_PLACE.finditer(goal.words))[0].format(figure)

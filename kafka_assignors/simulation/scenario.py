@@ -64,7 +64,7 @@ class Strategy:
     Attributes:
         name: name on the wire.
         plan: the planner.  It must be picklable, which a bound method of a live assignor is not.
-        parameters: the chosen parameters, only shown; ``plan`` already has them.
+        parameters: the chosen parameters, which are only shown, because ``plan`` already has them.
         cooperative: whether rounds are cooperative (KIP-429); otherwise all members revoke all partitions.
         by_lag: whether it plans with lag, as the members last fetched it.
         by_load: whether it plans with lag and forecast arrivals (``History.expected``).
@@ -106,8 +106,8 @@ class Scenario:
         pauses: cost of a rebalance.
         replan_s: seconds between rebalances that are requested regardless of lag; None: never.
         skew: policy by which the leader requests a rebalance on uneven lag; None: never.
-        forecast_delay_s: seconds from the end of a step until its forecast is known.  The default is that of
-            a pipeline with its defaults.
+        forecast_delay_s: seconds from the end of a step until its forecast is known.  The default fits
+            a pipeline with default options.
         owners: owners at the start, by partition, as names of members.  None: the strategy plans them.
         drain_limit_s: maximum seconds to simulate after the history while records are unread.  None: the
             length of the history, at least an hour.

@@ -51,7 +51,10 @@ def records_read(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
 
 
 def _levels(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
-    """Return, by partition, the most records that an overloaded reader reads of each partition."""
+    """Return, by partition, the most records that its reader reads of each of its partitions.
+
+    All readers are overloaded.
+    """
     order = np.lexsort((demand, reader))
     ascending, member = demand[order], reader[order]
     _, first, size = np.unique(member, return_index=True, return_counts=True)
@@ -69,7 +72,7 @@ def _levels(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
 
 
 def when_empty(lag: Levels, arriving: Levels, rate: Levels) -> Levels:
-    """Return the seconds until each lag is 0, of members or of partitions; infinite if it never is."""
+    """Return the seconds until each lag (records) is 0 at these rates (records/s); infinite: never."""
     with np.errstate(divide="ignore", invalid="ignore"):
         seconds: Levels = np.where(lag <= 0, 0.0, np.where(rate > arriving, lag / (rate - arriving), np.inf))
     return seconds
@@ -83,7 +86,7 @@ class Interval:
         start: seconds.
         length: seconds.
         lag: by reader, lag at the start, records; the last is that of partitions without a reader.
-        arriving: by reader, arrivals, records/s; the last likewise.
+        arriving: by reader, arrivals, records/s; the last is that of partitions without a reader.
         rate: by reader, service rate, records/s; the last is 0.
     """
 
@@ -108,7 +111,7 @@ class Interval:
 
 
 def first_below(times: Levels, totals: Levels, level: float, since: float) -> float | None:
-    """Return the first time from ``since`` on at which the total is at most ``level``, or None."""
+    """Return the first time from ``since`` on at which the total is at most ``level``; None: never."""
     for start, end, first, last in zip(times, times[1:], totals, totals[1:], strict=False):
         if end < since or min(first, last) > level:
             continue

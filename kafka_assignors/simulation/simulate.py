@@ -37,8 +37,8 @@ def simulate(history: History, scenario: Scenario, *, series: bool = True) -> Ou
 
     Returns:
         The outcome, with the same figures for the same arguments.  Cost: a plan for each round, and time
-        linear in intervals x partitions; memory as of `LevelRecord`.  Each step, each event and
-        each partition that runs empty ends an interval; the latter at most twice a second.
+        linear in intervals x partitions; memory as of `LevelRecord`.  An interval ends with each
+        step, with each event and, at most twice a second, when a partition runs empty.
 
     Raises:
         OptionError: the service rate is unknown, the churn goes beyond the history, or ``owners`` does not
@@ -85,7 +85,7 @@ class Simulation:
     # --- event loop ----------------------------------------------------------------------------------------
 
     def run(self, *, series: bool) -> Outcome:
-        """Simulate until the history is over, all is read and the group has settled, or the limit."""
+        """Simulate until the history is over, all is read and the group has settled, or until the limit."""
         history = self._history
         self._start()
         for number, act in enumerate(self._acts):
@@ -103,7 +103,7 @@ class Simulation:
             self._handle_due(boundary)
         if self._work.step * history.step_s < self._now:
             self._record_step()
-        return self._outcome.build(self._now, settled=self._settled(), series=series)
+        return self._outcome.build(self._now, settled=self._is_settled(), series=series)
 
     def _handle_due(self, boundary: float) -> None:
         """Handle the events that are due now, and the end of a step at ``boundary``."""
@@ -121,9 +121,9 @@ class Simulation:
     def _is_over(self, limit: float) -> bool:
         if not self._work.history_ended:
             return False
-        return self._now >= limit or (self._work.lag().sum() <= NOTHING and self._settled())
+        return self._now >= limit or (self._work.lag().sum() <= NOTHING and self._is_settled())
 
-    def _settled(self) -> bool:
+    def _is_settled(self) -> bool:
         return not (self._in_round or self._expires_at or self._starting) and bool(
             self._reads[self._group.present].all()
         )
@@ -165,7 +165,7 @@ class Simulation:
         length, present = until - self._now, self._group.present
         # A member's lag is largest at the start or the end of an interval, so both are recorded.
         self._outcome.record_member_lag(self._work.lag_by_owner(self._group.owner)[:-1])
-        self._outcome.record_interval(self._work.interval(length, reader), settled=self._settled())
+        self._outcome.record_interval(self._work.interval(length, reader), settled=self._is_settled())
         self._outcome.pause_s += length * int((self._is_alive[present] & ~self._reads[present]).sum())
         self._outcome.unserved_s += length * int((reader == len(self._names)).sum())
         self._work.advance(until, reader)
@@ -184,7 +184,7 @@ class Simulation:
         if event == "churn":
             self._apply(self._acts[number])
         elif event == "join":
-            if number in self._starting:  # else it was stopped before it had started
+            if number in self._starting:  # else the process was stopped before it had started
                 self._starting.remove(number)
                 self._is_alive[number] = True
                 self._group.join(number)

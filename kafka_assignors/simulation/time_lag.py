@@ -63,8 +63,8 @@ def age_periods(
 
     The age rises by one second each second, and falls by the time between the arrivals of the records read.
     So its slope changes at the given times, and when the last record that arrived before such a time is read.
-    Time after ``until`` does not count.  It is one of ``times_s`` or later.  Periods before ``since``, one of
-    ``times_s``, are left out.
+    Time after ``until`` does not count; ``until`` is one of ``times_s`` or later.  Periods before ``since``,
+    one of ``times_s``, are left out.
     """
     parts: list[tuple[Levels, Levels, Levels]] = []
     largest = np.zeros(read.shape[1])
@@ -77,8 +77,8 @@ def age_periods(
         order = np.lexsort((position, knots_s))
         knots_s, position = knots_s[order], position[order]
         lag = np.interp(knots_s, times_s, arrivals) - position
-        counts = (knots_s[1:] > knots_s[:-1]) & (knots_s[:-1] >= since)
-        late = np.flatnonzero(((lag[:-1] > NOTHING) | (lag[1:] > NOTHING)) & counts)
+        is_counted = (knots_s[1:] > knots_s[:-1]) & (knots_s[:-1] >= since)
+        late = np.flatnonzero(((lag[:-1] > NOTHING) | (lag[1:] > NOTHING)) & is_counted)
         begin, end = knots_s[late], knots_s[late + 1]
         oldest = _next_arrival(times_s, arrivals, position[late])
         first = np.maximum(begin - oldest, 0.0)
@@ -117,7 +117,7 @@ def quantile(periods: AgePeriods, part: float) -> float:
 
 
 def _reached(times_s: Levels, arrivals: Levels, reads: Levels) -> tuple[Levels, Levels]:
-    """Return when all records that arrived until each time were read, and their number.
+    """Return when all records that arrived until each time were read, and the number of these records.
 
     Times whose records were not all read are left out.
     """

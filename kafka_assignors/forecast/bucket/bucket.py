@@ -3,7 +3,7 @@
 Samples arrive in any order, some of them twice.  Each waits until the newest sample of its partition is
 ``delay`` ahead of it.  Then samples are taken in the order of their times.  So the rows do not depend on how
 the samples were cut into batches, unless a sample arrives later than ``delay``.  Such a sample is still taken
-if no later one was.  Otherwise it is *late*: dropped and counted.
+if no later one was taken before.  Otherwise it is *late*: dropped and counted.
 
 The time of the newest sample is the clock of its partition.  So delayed samples of one group do not make
 those of other groups late, and a sample from the future ends the wait only for its own partition.  But if
@@ -11,11 +11,11 @@ samples from the future span more than ``delay``, the first of them are taken, a
 from then on.  So callers pass the current time if they know it: samples *ahead* of it are dropped and
 counted.
 
-First samples become steps.  Samples of steady partitions are counted together, in numpy; of others, such as
-those with commits from the offsets topic, a reset or a gap, one partition after the other.  Counters that the
-arrays of ``table`` can hold are *plain*; others are *odd*.  Then the models of all partitions learn the steps
-together, unless the partitions are few.  All ways give the same results, bit for bit, so a partition may
-change between them at any time.
+First samples become steps.  Samples of steady partitions are counted together, in numpy.  Samples of other
+partitions, such as those with commits from the offsets topic, a reset or a gap, are counted one partition
+after the other.  Counters that the arrays of ``table`` can hold are *plain*; others are *odd*.  Then the
+models of all partitions learn the steps together, unless the partitions are few.  All ways give the same
+results, bit for bit, so a partition may change between them at any time.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Bucket:
         table: models, plain counters, and the last sample of each partition.
         odd: row -> counters that are not plain.
         waiting: samples that wait for earlier ones, in the order of rows and times.
-        changed: ``names`` if ``keys`` changed, ``odd`` if counters that were odd may have changed.
+        changed: ``names`` if ``keys`` changed, ``odd`` if odd counters may have changed.
     """
 
     __slots__ = ("_models", "_row_of", "changed", "keys", "odd", "settings", "table", "waiting")
@@ -78,7 +78,7 @@ class Bucket:
         self._models = Models(self.table)
 
     def rows_of(self, keys: Iterable[Key]) -> Ints:
-        """Return the rows of partitions; new partitions are added."""
+        """Return the rows of partitions, and add new partitions."""
         row_of = self._row_of
         rows = [row_of.setdefault(key, len(row_of)) for key in keys]
         if len(row_of) > self.table.size:
@@ -96,7 +96,7 @@ class Bucket:
             now: current time, microseconds since 1970.  None: unknown, so no sample is ahead of it.
         """
         total, most = len(samples.row), max(_AT_ONCE, 8 * self.table.size)
-        if total > most:  # in the order of times, so that no slice makes samples of the next one late
+        if total > most:  # in the order of times, so that no slice makes samples of the next slice late
             order = np.lexsort(samples[:0:-1])
             slices = (samples.where(order[first : first + most]) for first in range(0, total, most))
             rows, counts = zip(*(self.take(part, now) for part in slices), strict=True)
@@ -111,10 +111,10 @@ class Bucket:
         duplicate, late = self._duplicate_or_late(samples)
         samples = samples.where(~(duplicate | late))
         np.maximum.at(self.table.newest, samples.row, samples.time)
-        waits = samples.time > self.table.newest[samples.row] - self.settings.delay
-        self.waiting = samples.where(waits)
+        is_waiting = samples.time > self.table.newest[samples.row] - self.settings.delay
+        self.waiting = samples.where(is_waiting)
         counts = SampleCounts(total, int(late.sum()), int(duplicate.sum()), ahead)
-        return self._fold(samples.where(~waits)), counts
+        return self._fold(samples.where(~is_waiting)), counts
 
     def flush(self, chosen: Bools | None = None) -> LoadRows:
         """Take the waiting samples at the end of the input, of the chosen partitions or of all."""
@@ -125,13 +125,13 @@ class Bucket:
 
     def forget(self, chosen: Bools) -> None:
         """Drop partitions, after `flush`."""
-        kept = ~chosen
-        row = np.cumsum(kept) - 1
-        self.table.keep(kept)
-        self.keys = [key for key, keep in zip(self.keys, kept.tolist(), strict=True) if keep]
+        is_kept = ~chosen
+        row = np.cumsum(is_kept) - 1
+        self.table.keep(is_kept)
+        self.keys = [key for key, keep in zip(self.keys, is_kept.tolist(), strict=True) if keep]
         self._row_of = {key: number for number, key in enumerate(self.keys)}
-        self.odd = {int(row[old]): counters for old, counters in self.odd.items() if kept[old]}
-        waiting = self.waiting.where(kept[self.waiting.row])
+        self.odd = {int(row[old]): counters for old, counters in self.odd.items() if is_kept[old]}
+        waiting = self.waiting.where(is_kept[self.waiting.row])
         self.waiting = waiting._replace(row=row[waiting.row])
         self.changed |= {"names", "odd"}
         self._models.clear()
@@ -152,7 +152,7 @@ class Bucket:
         return same | (twice & ~late), late
 
     def _fold(self, samples: Samples) -> LoadRows:
-        """Fold samples that are in order."""
+        """Return the rows that samples complete; the samples are in the order of partitions and times."""
         table = self.table
         odd = np.zeros(table.size, np.bool_)
         odd[list(self.odd)] = True
@@ -232,7 +232,7 @@ class Bucket:
 
 
 def _by_end(order: Ints, at: Ints) -> list[Ints]:
-    """Split the indices of steps, in the order of their ends ``at``, into those of each end."""
+    """Split ``order``, indices of steps sorted by their ends ``at``, into the indices of each end."""
     return np.split(order, np.flatnonzero(np.diff(at[order])) + 1) if len(order) else []
 
 

@@ -10,11 +10,11 @@ part        contents                                                    changes
 ``odd``     counters that no array can hold, by ``forecast.codec``      with their samples
 ==========  ==========================================================  ===========================
 
-Version 8, little-endian: a version byte, the CRC-32 of the rest, and the content, compressed by zlib in
-``hot`` and ``odd``; the floats of the others hardly shrink once they are weeks old.  The
-content of ``hot`` begins with the settings.  An integer is stored as its difference from the least one of all
-partitions, in as few bytes as the largest difference needs.  ``scores`` and ``season`` are read when they are
-needed.  The format is private to the checkpoints of one job.
+Version 8, little-endian: a version byte, the CRC-32 of the rest, and the content.  The content of ``hot`` and
+``odd`` is compressed by zlib.  The floats of ``scores`` and ``season`` hardly shrink once they are weeks old.
+The content of ``hot`` begins with the settings.  An integer is stored as its difference from the least one of
+all partitions, in as few bytes as the largest difference needs.  ``scores`` and ``season`` are read when they
+are needed.  The format is private to the checkpoints of one job.
 """
 
 from __future__ import annotations

@@ -43,16 +43,16 @@ class Seasons:
         self._between: dict[tuple[int, int], tuple[Floats, Floats, Floats]] = {}
 
     def clear(self) -> None:
-        """Forget the values, because a season or the partitions have changed."""
+        """Drop the cached values, because a season or the partitions have changed."""
         self._added.clear()
         self._past.clear()
         self._between.clear()
 
     def addition(self, quarter: int, rows: RowIndex) -> Floats:
         """Return the addition to each level in a quarter of an hour, records/s."""
-        added = self._added.get(quarter)
-        if added is None:
-            if len(self._added) > _MOST_CACHED:  # steps of unknown arrivals clear nothing
+        addition = self._added.get(quarter)
+        if addition is None:
+            if len(self._added) > _MOST_CACHED:  # steps of unknown arrivals are not learnt, and clear nothing
                 self.clear()
             table, local = self._table, self._local(quarter)
             index = local % QUARTERS
@@ -60,35 +60,35 @@ class Seasons:
             above = (table.day[index] - table.season_mean) * seen / (seen + DAY_DOUBT)
             every = np.arange(table.size)
             hour = hour_of_week(local)
-            added = np.where(seen > 0, above + _week_addition(table, np.full(table.size, hour), every), 0.0)
-            self._added[quarter] = added
-        return added[rows]
+            week = _week_addition(table, np.full(table.size, hour), every)
+            addition = self._added[quarter] = np.where(seen > 0, above + week, 0.0)
+        return addition[rows]
 
     def past_rates(self, quarter: int, rows: RowIndex) -> Floats:
-        """Return earlier rates at a quarter of an hour, as ``Season.past_rates``; NaN: unknown."""
+        """Return the `PastRates` of a quarter of an hour, of shape (4, partitions); NaN: unknown."""
         past = self._past.get(quarter)
         if past is None:
             table, index = self._table, quarter_of_week(self._local(quarter))
             yesterday = (index - QUARTERS) % WEEK_QUARTERS
-            known = table.usual_seen[[yesterday, index, index, index]] > 0
+            is_known = table.usual_seen[[yesterday, index, index, index]] > 0
             rates = [table.latest[yesterday], table.latest[index], self._typical(index), table.usual[index]]
-            past = np.where(known, np.array(rates, np.float64), np.nan)
+            past = np.where(is_known, np.array(rates, np.float64), np.nan)
             self._past[quarter] = past
         return past[:, rows]
 
     def _typical(self, index: int) -> Floats:
         table, (weekday, quarter) = self._table, divmod(index, QUARTERS)
         days = list(similar_days(weekday))
-        known = table.totals[days] != UNKNOWN_TOTAL
-        total = added(np.where(known, table.totals[days], 0.0))
+        is_known = table.totals[days] != UNKNOWN_TOTAL
+        total = added(np.where(is_known, table.totals[days], 0.0))
         usual = table.usual[[day * QUARTERS + quarter for day in days]].astype(np.float64)
-        rate = added(np.where(known, usual, 0.0))
+        rate = added(np.where(is_known, usual, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
             typical = np.where(total > 0, table.totals[weekday] * rate / total, 0.0)
         return np.where(table.totals[weekday] == UNKNOWN_TOTAL, table.usual[index], typical)
 
     def weighted_seconds(self, start: int, stop: int, rows: RowIndex) -> Floats | float:
-        """Return the seconds from ``start`` to ``stop`` (microseconds), as ``Season.weighted_seconds``."""
+        """Return ``Season.weighted_seconds`` of the part from ``start`` to ``stop``, microseconds."""
         if stop - start == QUARTER:
             return QUARTER_S
         table, slots = self._table, self._table.slots
@@ -102,15 +102,19 @@ class Seasons:
         return weight
 
     def between(self, first: int, stop: int) -> tuple[Floats, Floats, Floats]:
-        """Return sums of additions and past rates over some quarters, in records, and the least addition."""
-        known = self._between.get((first, stop))
-        if known is None:
+        """Return sums over the quarters from ``first`` to before ``stop``, and the least addition.
+
+        Returns:
+            The records that the season adds; the records by each past rate; the least addition (records/s).
+        """
+        sums = self._between.get((first, stop))
+        if sums is None:
             every = slice(None)
             adds = [self.addition(quarter, every) for quarter in range(first, stop)]
             past = [self.past_rates(quarter, every) * QUARTER_S for quarter in range(first, stop)]
-            known = (added([add * QUARTER_S for add in adds]), added(past), np.minimum.reduce(adds))
-            self._between[first, stop] = known
-        return known
+            sums = (added([add * QUARTER_S for add in adds]), added(past), np.minimum.reduce(adds))
+            self._between[first, stop] = sums
+        return sums
 
     def learn(self, rows: RowIndex, at: int, arrived: Ints) -> None:
         """Add the records of a step to its quarter, and let the means learn a quarter that is over."""
@@ -149,12 +153,12 @@ class Seasons:
         table = self._table
         weekdays = quarter_of_week(table.quarter[rows]) // QUARTERS
         for weekday in np.unique(weekdays).tolist():
-            several = rows[weekdays == weekday]
+            ended = rows[weekdays == weekday]
             quarters = slice(weekday * QUARTERS, (weekday + 1) * QUARTERS)
-            several = several[table.usual_seen[quarters, several].all(axis=0)]
-            if len(several):
+            whole = ended[table.usual_seen[quarters, ended].all(axis=0)]
+            if len(whole):
                 table.changed.add("season")
-            table.totals[weekday, several] = added(table.usual[quarters, several].astype(np.float64))
+            table.totals[weekday, whole] = added(table.usual[quarters, whole].astype(np.float64))
 
     def _learn_quarters(self, rows: Ints) -> None:
         table = self._table
@@ -175,15 +179,15 @@ class Seasons:
         table.latest[week_index, rows] = rate
         total, count = np.zeros(len(rows)), np.zeros(len(rows), np.int64)
         for day, seen in zip(table.day, table.day_seen, strict=True):  # in the order of ``Season``
-            known: Bools = seen[rows] > 0
-            total += np.where(known, day[rows], 0.0)
-            count += known
+            is_known: Bools = seen[rows] > 0
+            total += np.where(is_known, day[rows], 0.0)
+            count += is_known
         table.season_mean[rows] = total / count
 
     def _learn_shares(self, rows: Ints, index: Ints, rate: Floats) -> None:
         table = self._table
-        known = (table.quarter_steps[rows] * table.settings.step == QUARTER) & (rate > 0)
-        rows, index, rate = rows[known], index[known], rate[known]
+        is_known = (table.quarter_steps[rows] * table.settings.step == QUARTER) & (rate > 0)
+        rows, index, rate = rows[is_known], index[is_known], rate[is_known]
         seen = np.minimum(table.day_seen[index, rows], MOST_DAYS - 1)
         gain = rate / (rate + np.maximum(table.day[index, rows], 0.0) * seen)
         counts = table.counts[:, rows]
@@ -204,8 +208,8 @@ def added(values: Floats | list[Floats]) -> Floats:
 
 def _week_addition(table: Table, hour: Ints, rows: Ints) -> Floats:
     seen = table.week_seen[hour, rows].astype(np.float64)
-    added: Floats = table.week[hour, rows] * seen / (seen + WEEK_DOUBT)
-    return added
+    addition: Floats = table.week[hour, rows] * seen / (seen + WEEK_DOUBT)
+    return addition
 
 
 def _add_to_mean(means: Floats, seen: Ints, entries: tuple[Ints, Ints], value: Floats, most: int) -> None:

@@ -17,14 +17,14 @@ from kafka_assignors.forecast.counters import on_line
 from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN
 from kafka_assignors.forecast.steps import MOST_POINTS
 
-_EXACT = 2.0**62  # a product up to this one does not overflow
+_EXACT = 2.0**62  # a product up to this value does not overflow
 _HALF = MOST_POINTS // 2
 # Points that stay when there are too many, as in ``Growth.add``.
 _THINNED = np.array([0, *range(2, _HALF, 2), *range(_HALF, MOST_POINTS)])
 
 
 class Samples(NamedTuple):
-    """Samples of many partitions, in the order of partitions and times."""
+    """Samples of many partitions, as columns with the fields of `Sample`."""
 
     row: Ints
     time: Ints
@@ -43,16 +43,16 @@ def concatenated(several: Iterable[Samples]) -> Samples:
 
 
 class Marks(NamedTuple):
-    """Ends of steps, in the order of partitions and times."""
+    """Ends of steps, as columns.  ``MISSING``: the commit is unknown."""
 
     row: Ints
     at: Ints
     end: Ints
-    position: Ints  # offset of the group's next record; MISSING: the samples have no group
+    position: Ints  # offset of the group's next record
     arrived: Ints
     served: Ints
     lag: Ints
-    quality: Ints
+    quality: Ints  # index of ``QUALITIES``
     is_start: Bools  # start of the partition's first step; no step ends there
 
     def where(self, chosen: Any) -> Marks:
@@ -64,37 +64,40 @@ def steady(table: Table, samples: Samples) -> Bools:
     """Return which samples begin or continue a plain state: without a reset, lost records or a gap."""
     before = _before(table, samples)
     is_new = before.time == UNKNOWN
-    near = samples.time - before.time <= table.settings.max_gap
-    same_kind = (samples.committed == UNKNOWN) == (before.committed == UNKNOWN)
-    first_commit = (before.committed == NO_COMMIT) & (samples.committed != NO_COMMIT)
+    is_near = samples.time - before.time <= table.settings.max_gap
+    is_same_kind = (samples.committed == UNKNOWN) == (before.committed == UNKNOWN)
+    is_first_commit = (before.committed == NO_COMMIT) & (samples.committed != NO_COMMIT)
     continues: Bools = (
         (samples.time > np.maximum(before.time, -1))
-        & (near | is_new)
+        & (is_near | is_new)
         & (samples.begin >= np.maximum(before.begin, 0))
         & (samples.end >= np.maximum(before.end, 0))
         & (samples.committed >= before.committed)
-        & (same_kind | is_new)
-        & ~first_commit
+        & (is_same_kind | is_new)
+        & ~is_first_commit
     )
     return continues
 
 
 def take(table: Table, samples: Samples) -> Marks:
-    """Take steady samples, and return the ends of the steps they complete."""
+    """Take steady samples, and return the ends of the steps they complete.
+
+    Both are in the order of partitions and times.
+    """
     step = table.settings.step
     before = _before(table, samples)
     is_new = before.time == UNKNOWN  # taken as if the same offsets had been sampled just before
     for column, value in zip(before[1:], (samples.time - 1, *samples[2:]), strict=True):
         column[is_new] = value[is_new]
     table.plain[samples.row[is_new]] = State.BEGUN
-    known = samples.committed != UNKNOWN
+    is_known = samples.committed != UNKNOWN
     read = np.maximum(samples.committed - np.maximum(before.committed, before.begin), 0)
     read[before.committed < 0] = 0
     position, position_before = _position(table, samples), _position(table, before)
     served = table.served[samples.row] + _running(samples.row, read)
 
-    # A sample completes every step that ends after the sample before it.  From here on, arrays have an entry
-    # for each end of a step; ``source`` is the index of the sample that completes it.
+    # A sample completes every step that ended since the sample before it.  From here on, arrays have an entry
+    # for each end of a step; ``source`` is the index of the sample that completes the step.
     ended = samples.time // step - before.time // step
     source = np.repeat(np.arange(len(ended)), ended)
     number = np.arange(len(source)) - np.repeat(np.cumsum(ended) - ended, ended)
@@ -108,21 +111,21 @@ def take(table: Table, samples: Samples) -> Marks:
     marked, marked_position = on_lines(served - read, served), on_lines(position_before, position)
     through = far & (step_end != stop)  # as in ``EndMark``
 
-    first = _firsts(row)
-    end_before = _shifted(end, first, table.mark_end[row])
-    marked_before = _shifted(marked, first, table.mark_served[row])
-    through_before = _shifted(through, first, table.mark_through[row])
-    known = known[source]
+    is_first = _firsts(row)
+    end_before = _shifted(end, is_first, table.mark_end[row])
+    marked_before = _shifted(marked, is_first, table.mark_served[row])
+    through_before = _shifted(through, is_first, table.mark_through[row])
+    is_known = is_known[source]
     marks = Marks(
         row=row,
         at=step_end,
         end=end,
-        position=np.where(known, marked_position, MISSING),
+        position=np.where(is_known, marked_position, MISSING),
         arrived=end - end_before,
-        served=np.where(known, marked - marked_before, MISSING),
-        lag=np.where(known, np.maximum(end - marked_position, 0), MISSING),
+        served=np.where(is_known, marked - marked_before, MISSING),
+        lag=np.where(is_known, np.maximum(end - marked_position, 0), MISSING),
         quality=np.where(far | through_before, INTERPOLATED, OK),
-        is_start=first & (table.plain[row] == State.BEGUN),
+        is_start=is_first & (table.plain[row] == State.BEGUN),
     )
     # Store the last sample and the last end of a step of each partition.
     last = _lasts(samples.row)
@@ -134,9 +137,9 @@ def take(table: Table, samples: Samples) -> Marks:
     rows = row[last]
     table.plain[rows] = State.PLAIN
     table.mark_end[rows], table.mark_through[rows] = end[last], through[last]
-    group = rows[known[last]]
-    table.mark_served[group] = marked[last][known[last]]
-    table.mark_position[group] = marked_position[last][known[last]]
+    group = rows[is_known[last]]
+    table.mark_served[group] = marked[last][is_known[last]]
+    table.mark_position[group] = marked_position[last][is_known[last]]
     return marks
 
 
@@ -182,9 +185,9 @@ def _add_points(table: Table, marks: Marks) -> None:
 
 def _before(table: Table, samples: Samples) -> Samples:
     """Return the sample before each sample, in its partition; UNKNOWN for the first of a new partition."""
-    first = _firsts(samples.row)
+    is_first = _firsts(samples.row)
     last = last_samples(table, samples.row)
-    columns = (_shifted(column, first, known) for column, known in zip(samples[1:], last, strict=True))
+    columns = (_shifted(column, is_first, known) for column, known in zip(samples[1:], last, strict=True))
     return Samples(samples.row, *columns)
 
 
@@ -200,8 +203,8 @@ def _on_lines(first: Ints, last: Ints, start: Ints, stop: Ints, at: Ints) -> Int
     """Interpolate as ``on_line``; in Python where a product may overflow 64 bits."""
     growth, passed = last - first, at - start
     values: Ints = first + growth * passed // (stop - start)
-    large = np.abs(growth.astype(np.float64)) * passed > _EXACT
-    for index in np.flatnonzero(large).tolist():
+    is_large = np.abs(growth.astype(np.float64)) * passed > _EXACT
+    for index in np.flatnonzero(is_large).tolist():
         line = (first, last, start, stop, at)
         values[index] = on_line(*(int(array[index]) for array in line))
     return values

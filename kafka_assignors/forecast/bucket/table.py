@@ -177,7 +177,7 @@ class Table:
         self.arrays = {name: self._filled(name, array) for name, array in self.arrays.items()}
 
     def keep(self, rows: Bools) -> None:
-        """Drop the partitions that ``rows`` does not select."""
+        """Keep only the partitions that ``rows`` selects."""
         self.changed |= {"scores", "season"}
         every = self.part("hot") | self.part("scores") | self.part("season")
         self.arrays = {name: array[..., rows] for name, array in every.items()}
@@ -191,7 +191,7 @@ class Table:
         return more if array is None else np.concatenate((array, more), axis=-1)
 
     def clear(self, row: int) -> None:
-        """Reset the counters."""
+        """Reset the counters of a partition."""
         for name in COUNTERS:
             self.arrays[name][..., row] = self.fields[name].start
 

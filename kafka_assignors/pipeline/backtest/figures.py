@@ -33,7 +33,7 @@ _WORDS = {"join": "a member joins", "leave": "one leaves", "kill": "one is kille
 
 
 def drawn(results: Results, colours: Mapping[str, str]) -> dict[str, go.Figure]:
-    """Draw the lag over time of each plotted situation, and bars for the best candidates."""
+    """Draw the lag over time of each plotted situation, and bars for the best candidates; figures by id."""
     shown = results["candidates"][:MOST_BARS]
     show = {row.label: row.show for row in ROWS}
     figures = {f"course-{number}": course(plot, colours) for number, plot in enumerate(results["plots"])}
@@ -82,10 +82,10 @@ def course(plot: PlotResult, colours: Mapping[str, str]) -> go.Figure:
 
 def _recorded(plot: PlotResult, unit: float) -> go.Scatter:
     largest = max((max(line["lag"]) for line in plot["lines"]), default=0.0)
-    dwarfs = max(lag for _, lag in plot["recorded"]) > DWARFS * largest
+    is_hidden = max(lag for _, lag in plot["recorded"]) > DWARFS * largest
     return go.Scatter(
         name="recorded",
-        visible="legendonly" if dwarfs else True,  # a click on its name shows it
+        visible="legendonly" if is_hidden else True,  # a click on its name shows it
         x=[at / unit for at, _ in plot["recorded"]],
         y=[lag for _, lag in plot["recorded"]],
         line={"width": 1.4, "color": "#9AA5B1"},

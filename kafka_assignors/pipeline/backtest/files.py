@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -64,20 +64,17 @@ def results_folder(spark: SparkSession, root: str) -> Iterator[Storage]:
     finally:
         with suppress(Exception):  # the first error counts
             folder.remove(_UNFINISHED)
-    with ExitStack() as undo:
-        undo.callback(_remove_series, folder)
+    try:
         yield folder
-        undo.pop_all()
-
-
-def _remove_series(folder: Storage) -> None:
-    with suppress(Exception):  # the first error counts
-        if not folder.has(RESULTS_NAME):
-            folder.remove(SERIES_NAME)
+    except BaseException:
+        with suppress(Exception):  # the first error counts
+            if not folder.has(RESULTS_NAME):
+                folder.remove(SERIES_NAME)
+        raise
 
 
 def _check_shared(spark: SparkSession, folder: Storage) -> None:
-    """Check that the driver sees what the workers write; there are four tasks for each core."""
+    """Check that the driver sees the files of the workers, with four tasks for each core."""
     tasks = 4 * spark.sparkContext.defaultParallelism
     with as_pipeline_error(f"{folder.root}: the workers cannot write to it"):
         spark.range(0, tasks, 1, tasks).write.parquet(folder.at(_UNFINISHED))
@@ -91,10 +88,10 @@ def _check_shared(spark: SparkSession, folder: Storage) -> None:
 
 
 def read_series(spark: SparkSession, folder: Storage, scenarios: Sequence[int]) -> dict[int, Series]:
-    """Return the series that the workers wrote, of some scenarios, by number.
+    """Return the series of these scenarios, which the workers wrote, by the scenario's number.
 
     Raises:
-        KafkaAssignorsError: they cannot be read, or a scenario has none.
+        KafkaAssignorsError: the series cannot be read, or a scenario has none.
     """
     import numpy as np
     from pyspark.sql import functions as F

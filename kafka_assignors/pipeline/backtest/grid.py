@@ -105,7 +105,7 @@ class Grid:
         trials: list[Trial] = []
         seen = set[tuple[object, ...]]()  # a value may be given twice, as 3 and 3.0
         for history, scale, given_rate in itertools.product(known, self.scales, self.service_rates):
-            service_rate = given_rate or history.service_rate or 0.0  # not 0: see `left_out`
+            service_rate = given_rate or history.service_rate or 0.0  # never 0: see `left_out`
             for members, surroundings in itertools.product(
                 self.members or (usual_members(history, scale, service_rate),),
                 _combinations(self.surroundings),
@@ -128,9 +128,9 @@ class Grid:
                         drain_limit_s=surroundings.get("drain_limit_s"),
                     )
                     trial = Trial(len(trials), history.group, scale, scenario, replicate)
-                    what = (scenario.history, str(scenario.strategy), members, scenario.script, service_rate)
-                    if what not in seen:
-                        seen.add(what)
+                    key = (scenario.history, str(scenario.strategy), members, scenario.script, service_rate)
+                    if key not in seen:
+                        seen.add(key)
                         trials.append(trial)
         return trials
 
@@ -263,7 +263,7 @@ def _name(group: str, scale: float, surroundings: Mapping[str, float]) -> str:
 def usual_members(history: History, scale: float, service_rate: float) -> int:
     """Return 1.3 times the members that the mean load needs; at least 2, but at most one a partition."""
     rate = scale * (history.records - int(history.start_lags.sum())) / history.length_s
-    needed = min(_SPARE * rate / service_rate, history.partitions)  # the first may be infinite
+    needed = min(_SPARE * rate / service_rate, history.partitions)  # the quotient may be infinite
     return min(max(2, math.ceil(needed)), history.partitions)
 
 

@@ -48,7 +48,7 @@ class HistoryShape:
     group: str
     first: int  # end of the first step, microseconds since 1970
     steps: int  # number of steps
-    step_s: float  # length of a step
+    step_s: float  # length of a step, seconds
     topics: dict[str, int]  # topic -> number of partitions, by name
     horizon_s: float | None  # most frequent horizon; forecasts of others are ignored.  None: no forecasts
 
@@ -74,7 +74,7 @@ class HistoryShape:
 
 
 def shape_of(group: str, spans: Sequence[Span]) -> HistoryShape:
-    """Return the shape of the history from the rows of a group, at least one.
+    """Return the shape of the history of a group, which has at least one span.
 
     Raises:
         HistoryError: steps have different lengths or no length, or a partition number is negative.

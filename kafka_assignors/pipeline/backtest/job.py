@@ -52,11 +52,11 @@ class TrialResult:
 
     number: int  # of the trial
     outcome: Outcome | None = None  # without moves and time lags, its series downsampled; None: it failed
-    error: str = ""  # why the trial failed, in one line; empty if it did not
+    error: str = ""  # why the trial failed, in one line; empty if it succeeded
 
 
 def try_out(history: History, trial: Trial) -> TrialResult:
-    """Simulate one trial.  An exception becomes its result, so other trials go on."""
+    """Simulate one trial.  An exception becomes the trial's result, so other trials go on."""
     try:
         load = history if trial.scale == 1 else history.scaled(trial.scale)
         outcome = simulate(load, trial.scenario)
@@ -189,7 +189,7 @@ def _simulate_group(
             with writing:
                 series.write.mode("append").parquet(series_to, compression="zstd")
     finally:
-        with suppress(Exception):  # if Spark has ended, that is the error to raise
+        with suppress(Exception):  # if Spark has ended, the block has raised its error
             series.unpersist()
             shared.destroy()
 

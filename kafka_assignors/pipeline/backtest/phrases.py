@@ -10,7 +10,10 @@ from kafka_assignors.plan import listed
 from kafka_assignors.report.rows import Row
 
 NO_DIFFERENCE = "no real difference to "
+"""Start of the reason that names the other candidates of a place."""
+
 COMPARED = ("drain time", "largest lag", "time lag p99", "partitions moved")
+"""Labels of the rows in which the best and the last candidate are compared."""
 
 
 def _figure(name: str, shape: str, unit: str = "") -> Callable[[CandidateResult], str]:
@@ -121,8 +124,9 @@ def reasons(results: Results) -> list[str]:
         return ["No candidate succeeded in every situation."]
     why = _why(best[0])
     last = [candidate for candidate in candidates if candidate["place"] is not None][-1]
-    comparable = last["place"] != 1 and len(results["by_group"]) == 1  # means over several groups are not
-    if comparable and (difference := _compared(best[0], last)):
+    # Means over several groups are not comparable.
+    is_comparable = last["place"] != 1 and len(results["by_group"]) == 1
+    if is_comparable and (difference := _compared(best[0], last)):
         why.append(f"Compared with the last, {last['candidate']}: {difference}.")
     if len(best) > 1:
         why.append(f"The {len(best)} candidates in first place do not really differ.")

@@ -33,7 +33,7 @@ class Recorded:
     appeared: int  # number of partitions whose first row is after the first step
     ended: npt.NDArray[np.bool_]  # by partition, whether it is empty after its last row
     newest_lag: Floats  # by partition, the newest known lag; NaN if none is known
-    lag_age: npt.NDArray[np.int64]  # by partition, the steps from then to the end
+    lag_age: npt.NDArray[np.int64]  # by partition, the steps from its newest known lag to the end
 
 
 MakeArray = Callable[[tuple[int, int], type], npt.NDArray[Any]]
@@ -57,7 +57,7 @@ class RecordedBuilder:
         self._is_known = np.zeros(shape.partitions, bool)
         self._lag, self._served, self._known_lag = (np.zeros(shape.steps) for _ in range(3))
         self._rates = np.zeros(1)
-        # (step, partition) pairs in which the partition is not empty, and those of unknown arrivals.
+        # Number of pairs of step and partition that are not empty, and of those with unknown arrivals.
         self._cells = self._unknown = 0
 
     def add(self, rows: LoadColumns, begin: int, end: int) -> None:
@@ -90,14 +90,14 @@ class RecordedBuilder:
         waiting = _waiting_when_first_seen(arrived, served, lag, first_seen)
         is_known = ~np.isnan(arrived)
         arrivals = np.where(is_empty, 0.0, _filled(arrived))
-        late = first_seen > 0
+        is_late = first_seen > 0
         # The lag with which a partition appears later counts as arrivals of its first step.
-        arrivals[first_seen[late], np.flatnonzero(late)] += waiting[late]
+        arrivals[first_seen[is_late], np.flatnonzero(is_late)] += waiting[is_late]
         lag_age = np.argmax(~np.isnan(lag[::-1]), axis=0)
 
         columns = slice(begin, end)
         self._arrivals[:, columns] = np.rint(arrivals)
-        self._start_lags[columns] = np.rint(np.where(late, 0.0, waiting))
+        self._start_lags[columns] = np.rint(np.where(is_late, 0.0, waiting))
         if self._expected is not None:
             forecast = np.where(rows.horizon_s == shape.horizon_s, np.maximum(rows.forecast, 0.0), np.nan)
             self._expected[:, columns] = laid_out(forecast)
@@ -115,6 +115,8 @@ class RecordedBuilder:
 
     def recorded(self, recorded_members: int | None) -> Recorded:
         """Return the history, after each partition was added once.
+
+        ``recorded_members`` is the number of members during the recording; None: unknown (``service_rate``).
 
         Raises:
             HistoryError: no arrivals are known.

@@ -57,17 +57,17 @@ def largest_rates(served: Floats, lag: Floats, step_s: float) -> Floats:
         per step; 0: no reader has one.  Empty for a history that is too short.
     """
     window = max(1, round(_BUSY_S / step_s))
-    known = ~np.isnan(served)
+    is_known = ~np.isnan(served)
     served, lag = np.nan_to_num(served), np.nan_to_num(lag)
     if len(served) <= window:  # the lag before the first step is unknown
         return np.empty(0)
     first: Floats = np.zeros((1, served.shape[1]))
-    counts: Floats = np.vstack((first, np.cumsum(known & (lag > 0), axis=0)))
+    counts: Floats = np.vstack((first, np.cumsum(is_known & (lag > 0), axis=0)))
     sums: Floats = np.vstack((first, np.cumsum(served, axis=0)))
     rates = ((sums[window:] - sums[:-window]) / window)[1:]
-    all_through = (counts[window:] - counts[:-window] == window)[1:]
+    has_lag = (counts[window:] - counts[:-window] == window)[1:]
     to_commit = rates * COMMIT_S / step_s
     explained = to_commit + _CHANCE * np.sqrt(to_commit)
-    backlog = np.minimum(lag[:-window], lag[window:]) > explained
-    most: Floats = np.where(all_through & backlog, rates, 0.0).max(axis=1)
+    has_backlog = np.minimum(lag[:-window], lag[window:]) > explained
+    most: Floats = np.where(has_lag & has_backlog, rates, 0.0).max(axis=1)
     return most

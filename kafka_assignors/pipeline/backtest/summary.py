@@ -119,8 +119,8 @@ def scenario_row(trial: Trial, result: TrialResult) -> dict[str, Any]:
 def _ranking(groups: str, runs: Sequence[_Run]) -> GroupRanking:
     """Rank the candidates by their results, the best first.
 
-    Candidates that failed or were not tried in a situation in which another one succeeded are last, without a
-    place.
+    A candidate has no place, and is last, if another one succeeded in a situation in which this one failed or
+    was not tried.
     """
     tried: dict[str, list[_Run]] = {}
     for trial, result in runs:
@@ -208,23 +208,24 @@ def _group(recorded: Recorded) -> GroupResult:
 
 
 def _drawn(runs: Sequence[_Run], candidates: Sequence[CandidateResult]) -> list[tuple[Trial, Outcome]]:
-    """Return what to draw, best candidate first, of the situation in which most candidates succeeded.
+    """Return the outcomes to draw, best candidate first: those of the situation in which most succeeded.
 
-    Of several such situations it is the one with the largest mean lag.
+    Of several such situations, the one with the largest mean lag is drawn.
     """
     tried: dict[tuple[Situation, float], dict[str, tuple[Trial, Outcome]]] = {}
     for trial, result in runs:
         if outcome := result.outcome:
-            of_one = tried.setdefault((outcome.situation, trial.scale), {})
-            of_one[str(trial.scenario.strategy)] = trial, outcome
+            by_candidate = tried.setdefault((outcome.situation, trial.scale), {})
+            by_candidate[str(trial.scenario.strategy)] = trial, outcome
     if not tried:
         return []
 
-    def weight(of_one: dict[str, tuple[Trial, Outcome]]) -> tuple[int, float]:
-        return len(of_one), float(np.mean([outcome.mean_lag for _, outcome in of_one.values()]))
+    def weight(by_candidate: dict[str, tuple[Trial, Outcome]]) -> tuple[int, float]:
+        return len(by_candidate), float(np.mean([outcome.mean_lag for _, outcome in by_candidate.values()]))
 
     most = max(tried.values(), key=weight)
-    return [most[name] for one in candidates if (name := one["candidate"]) in most][:MOST_LINES]
+    names = [candidate["candidate"] for candidate in candidates]
+    return [most[name] for name in names if name in most][:MOST_LINES]
 
 
 def _plot(

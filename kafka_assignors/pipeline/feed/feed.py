@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 FORGET_DAYS = 7
-"""A tombstone removes a key whose forecast is this many days older than the newest one of all keys."""
+"""A tombstone removes a key whose forecast is this many days older than the newest of all keys."""
 
 NewestForecasts = Mapping[str, tuple[int, str]]
 """Key -> time (ms since 1970) and value of the newest forecast of a partition."""
@@ -143,7 +143,7 @@ class Feed:
             known = self._read() if self._known is None else self._known
             times = {key: time_ms for key, (time_ms, _) in records.items()}
             newest = max([*times.values(), *known.values()])
-            # A clock that is ahead must make no other keys old.
+            # The forecasts of a clock that is ahead must not make all other keys old.
             oldest = min(newest, round(time.time() * 1000)) - FORGET_DAYS * _DAY_MS
             newer = {
                 key: time_ms

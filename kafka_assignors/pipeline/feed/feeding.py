@@ -35,8 +35,8 @@ class Feeding:
         OptionError: a setting is invalid for the feed.
 
     Attributes:
-        fed: records written.
-        unfed: failed batches and failed writes.
+        fed: number of records written.
+        unfed: number of failed batches and failed writes.
         down: the last failure; None: there was none, or a write has succeeded since.
     """
 
@@ -69,7 +69,7 @@ class Feeding:
             self._behind = False
         except Exception as error:  # a batch that has landed must not fail
             self._behind = True
-            self._failed(error)
+            self._note_failure(error)
             return
         with self._lock:
             self._keep_newest(records)
@@ -95,7 +95,7 @@ class Feeding:
             with self._lock:
                 self._keep_newest(records)
             self._writer = None
-            self._failed(error)
+            self._note_failure(error)
             return
         if self.down is not None:
             log.info("feed: writing works again, %d records written", written)
@@ -107,7 +107,7 @@ class Feeding:
         for key, record in records.items():
             self._waiting[key] = max(record, self._waiting.get(key, record))
 
-    def _failed(self, error: Exception) -> None:
+    def _note_failure(self, error: Exception) -> None:
         if self._stop.is_set():
             return  # the next run starts by catching up
         failure = pipeline_error(error, "the feed")

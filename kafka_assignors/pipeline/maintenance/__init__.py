@@ -15,7 +15,7 @@ A stream of samples writes a file for each batch, and a list of the finished fil
   models read it.  Deleting old days does not wait for the model.
 
 The files of ``load/`` have no list.  Those of a past day are merged into one.  Its name has the newest batch,
-so `read_load` knows which small files it replaces.  The next run deletes those.  A batch that Spark may
+so `read_load` knows which small files it replaces.  The next run deletes these files.  A batch that Spark may
 repeat is not merged.
 
 - ``job``: runs all of it.  ``samples``: the files of samples.  ``merging``: the files of the load; one file

@@ -89,7 +89,7 @@ def maintain(
     for writer in names:
         with noted(failures, root):
             listed = ListedSamples(spark, storage, writer)
-            # Without lists it is an import, or a stream before its first batch.
+            # A writer without lists is an import, or a stream before its first batch.
             _remove_folders(storage, f"samples/{writer}", date.min if listed.lists else first)
             if listed.lists:
                 listed.delete_unlisted(now - _GRACE)
@@ -103,7 +103,7 @@ def maintain(
 
 
 def _remove_folders(storage: Storage, folder: str, first: date) -> None:
-    """Remove the days before ``first``, and what a merge that was cut short has left."""
+    """Remove the days before ``first``, and the staging folders of interrupted merges."""
     for name in storage.folders(folder):
         is_old = name.startswith("date=") and date.fromisoformat(name.removeprefix("date=")) < first
         if is_old or name.startswith(STAGING):

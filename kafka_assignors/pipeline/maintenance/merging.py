@@ -40,7 +40,7 @@ def noted(failures: list[KafkaAssignorsError], root: str) -> Iterator[None]:
 def merge_load(
     spark: SparkSession, storage: Storage, today: date, failures: list[KafkaAssignorsError]
 ) -> bool:
-    """Merge the files of the load of one day before ``today``; return whether there was one."""
+    """Merge the files of the load of one day before ``today``; return whether one was merged."""
     for name in replaced_files(storage.files("load/date=*/*.parquet")):
         storage.remove(name)
     landed = storage.newest_batch(f"{CHECKPOINT}/commits")
@@ -76,5 +76,5 @@ def write_one(spark: SparkSession, rows: DataFrame, storage: Storage, target: st
 
 
 def _strictly(spark: SparkSession) -> DataFrameReader:
-    """Return a reader that leaves out no damaged or missing file, whatever the settings of the session."""
+    """Return a reader for which a damaged or missing file is an error, whatever the session's settings."""
     return spark.read.options(ignoreCorruptFiles="false", ignoreMissingFiles="false")

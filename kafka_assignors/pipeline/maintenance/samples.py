@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _ANY_MODEL = "all"
 _WHOLE = (1 << 31) - 1  # limit for reading a whole file, bytes
-_LAST_BATCHES = 3  # of the model: they are searched for the newest files it has read
+_LAST_BATCHES = 3  # number of the model's last batches that show the newest files it has read
 
 _Entry = dict[str, Any]  # a line of a list
 

@@ -1,4 +1,4 @@
-"""Errors of the forecasts in a load table.  A task compares those of one partition, and returns only sums."""
+"""Errors of the forecasts in a load table.  A task sums up the errors of one partition."""
 
 from __future__ import annotations
 

@@ -77,12 +77,12 @@ class LoadReport:
 
     @property
     def gaps(self) -> int:
-        """Gaps without samples, each of one step or more."""
+        """Number of gaps without samples, each of one step or more."""
         return self.qualities.get("gap", 0)
 
     @property
     def resets(self) -> int:
-        """Steps in which a log was replaced, or a group's commit was reset."""
+        """Number of steps in which a log was replaced, or a group's commit was reset."""
         return self.qualities.get("reset", 0)
 
 
@@ -129,7 +129,7 @@ def start_load_model(
             .option("checkpointLocation", f"{root}/{CHECKPOINT}")
             .trigger(**trigger(every_s, available_now=available_now))
         )
-        # Without the empty batches by which Spark advances the watermark after each batch.
+        # Start without the empty batches by which Spark would advance the watermark after each batch.
         before = spark.conf.get(_EMPTY_BATCHES, "true")
         spark.conf.set(_EMPTY_BATCHES, "false")
         try:
@@ -178,7 +178,7 @@ class LoadRun:
             self.query = stream.start()
 
     def land(self, steps: DataFrame, batch: int) -> None:
-        """Land a batch, for ``foreachBatch``."""
+        """Land the steps of a batch, for ``foreachBatch``."""
         from kafka_assignors.pipeline.model.steps import as_load
 
         with self._lock:
@@ -225,10 +225,10 @@ class LoadRun:
         return self._report
 
     def _note_refused(self) -> None:
-        """Add the number of samples that Spark dropped in ended batches to the report, once."""
+        """Add the samples that Spark dropped in batches that have ended since the last call to the report."""
         with self._lock:
             for progress in self.query.recentProgress:
-                # An idle trigger has no batch, but the number of the next one.
+                # An idle trigger has no batch, but reports the number of the next one.
                 if progress["batchId"] <= self._refused_until or "addBatch" not in progress["durationMs"]:
                     continue
                 self._refused_until = progress["batchId"]

@@ -57,13 +57,13 @@ class LoadProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """Flush and drop partitions behind the watermark."""
         bucket = codec.decode(self._settings, self._load)
-        old = bucket.table.newest // 1000 < timerValues.getCurrentWatermarkInMs()
-        frame = _frame(bucket, bucket.flush(old), SampleCounts(0, 0, 0))
-        if old.all():
+        is_old = bucket.table.newest // 1000 < timerValues.getCurrentWatermarkInMs()
+        frame = _frame(bucket, bucket.flush(is_old), SampleCounts(0, 0, 0))
+        if is_old.all():
             for state in self._parts.values():
                 state.clear()
         else:
-            bucket.forget(old)
+            bucket.forget(is_old)
             self._store(bucket)
             self._set_timer(bucket, timerValues)
         yield frame
@@ -71,9 +71,9 @@ class LoadProcessor(StatefulProcessor):
     def close(self) -> None:
         """Do nothing, because nothing is open."""
 
-    def _set_timer(self, bucket: Bucket, now: TimerValues) -> None:
+    def _set_timer(self, bucket: Bucket, times: TimerValues) -> None:
         oldest = int(bucket.table.newest.min()) // 1000
-        self._handle.registerTimer(max(oldest, now.getCurrentWatermarkInMs()) + 1)
+        self._handle.registerTimer(max(oldest, times.getCurrentWatermarkInMs()) + 1)
 
     def _load(self, part: str) -> bytes | None:
         value = self._parts[part].get()

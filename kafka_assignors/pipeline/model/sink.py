@@ -10,7 +10,7 @@ Rules:
 - Each batch of each run has its own staging folder, in case an earlier run that seemed dead still writes.  A
   start removes those of other runs, whose ``land`` then fails.
 - Rows, checkpoint and settings belong together: a token is stored with the rows and with the checkpoint.  If
-  the checkpoint is gone or older, or one of them does not match, nothing is written.  If only the rows are
+  the checkpoint is gone or older, or the three do not match, nothing is written.  If only the rows are
   gone, the model goes on and writes new ones.
 """
 
@@ -166,7 +166,7 @@ class LoadSink:
     def land(self, rows: DataFrame, batch: int) -> None:
         """Land the rows of a batch, and replace those of an earlier attempt.
 
-        If a file does not land, this is an error, and the file is still in the staging folder.
+        A file that does not land is an error, and stays in the staging folder.
         """
         storage, staging = self.storage, f"load/{_STAGING}-{batch:09d}-{self._run}"
         (
@@ -194,6 +194,6 @@ class LoadSink:
         storage.remove(staging)
 
     def _newest_landed(self) -> int:
-        """Return the newest batch with a file in the newest day; -1: none, or another program merged them."""
+        """Return the newest batch with a file in the newest day; -1: no file has a batch in its name."""
         day = max(self.storage.folders("load"), default="")  # ``date=`` sorts after the staging folders
         return max(map(batch_of, self.storage.files(f"load/{day}/*.parquet")), default=-1)

@@ -75,7 +75,7 @@ def as_load(steps: DataFrame, settings: LoadSettings) -> DataFrame:
 def fold_all(
     batches: Iterator[pa.RecordBatch], settings: LoadSettings, *, flush: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Fold samples of whole partitions, ordered by `ORDER`, for ``mapInArrow``."""
+    """Fold samples of whole partitions, ordered by `ORDER`, to rows of ``STEPS``, for ``mapInArrow``."""
     bucket = Bucket(settings)
     for chunk in _chunks(batches, bucket):
         rows, counts = bucket.take(samples_into(bucket, pa.Table.from_batches(chunk)))
@@ -113,7 +113,7 @@ def samples_into(bucket: Bucket, table: pa.Table) -> Samples:
 
 
 def table_of(bucket: Bucket, rows: LoadRows, counts: SampleCounts) -> pa.Table:
-    """Return rows of ``STEPS``."""
+    """Return rows of ``STEPS``: first the counts, then the steps."""
     keys: list[Sequence[Any]] = list(zip(*bucket.keys, strict=True)) or [[], [], []]
     kinds = (pa.string(), pa.string(), pa.int32())
     named = [pa.array(key, kind).take(pa.array(rows.row)) for key, kind in zip(keys, kinds, strict=True)]

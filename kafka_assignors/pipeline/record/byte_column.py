@@ -46,7 +46,7 @@ class ByteColumn:
         self.size: Ints = np.where(self.valid, np.diff(edges), 0)  # a null may have bytes
 
     def number(self, width: int, at: Ints | int) -> tuple[Ints, Mask]:
-        """Read a signed big-endian number of 2, 4 or 8 bytes, and the mask of known ones."""
+        """Return a signed big-endian number of 2, 4 or 8 bytes in each row, and the mask of known ones."""
         known = self.valid & (np.greater_equal(at, 0) & (at + width <= self.size))
         return self._numbers(f">i{width}", self._start + at, known), known
 
@@ -84,7 +84,7 @@ class ByteColumn:
     def texts(self, at: Ints | int, length: Ints, which: Mask) -> Any:
         """Return a part of each row, as an array of strings.
 
-        Arrow checks all of them at once.  Only if one is not UTF-8, Python decodes each.
+        Arrow checks all of them at once.  Python decodes each only if one is not UTF-8.
 
         Args:
             at: position of the part, by row.

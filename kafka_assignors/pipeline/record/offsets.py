@@ -124,12 +124,8 @@ def decode(records: DataFrame, groups: Groups) -> DataFrame:
 def commits(decoded: DataFrame) -> DataFrame:
     """Return the landed commits and tombstones as ``SAMPLES``, without begin and end offsets."""
     return decoded.where("landed").select(
-        "time",
-        "group",
-        "topic",
-        "partition",
-        F.lit(None).cast("bigint").alias("begin_offset"),
-        F.lit(None).cast("bigint").alias("end_offset"),
+        *("time", "group", "topic", "partition"),
+        *(F.lit(None).cast("bigint").alias(name) for name in ("begin_offset", "end_offset")),
         "committed_offset",
         F.lit(WRITER).alias("source"),
         utc_date("time").alias("date"),

@@ -15,7 +15,7 @@ classic group.  Higher types are of consumer groups (KIP-848), share groups and 
 
 Rules:
 - Rows are processed as arrays: no row becomes a Python object.  One exception: if a text of a batch is not
-  UTF-8, Python decodes each.
+  UTF-8, Python decodes each of these texts.
 - No record raises an error, and no value is guessed: a record that differs from the above has a ``problem``.
 """
 
@@ -57,7 +57,7 @@ PROBLEMS = {
     "value-tags": "its tagged fields are malformed",
     "value-trailing": "its value has bytes after its end",
 }
-"""Problems of records -> description.  A record has one of its problems, those of the key first."""
+"""Problems of records -> description.  A record gets its first problem; those of the key come first."""
 
 COLUMNS = """
     kind string, problem string, time timestamp, group string, topic string, partition int,
@@ -107,23 +107,23 @@ def decode_batch(batch: Any, groups: Groups) -> Any:
     key, value = ByteColumn(batch.column("key")), ByteColumn(batch.column("value"))
     problems = _Problems(len(batch))
     kind = _kinds(key, value.valid, problems)
-    tombstone = kind == _TOMBSTONE
-    is_commit = (kind == _COMMIT) | tombstone
+    is_tombstone = kind == _TOMBSTONE
+    is_commit = (kind == _COMMIT) | is_tombstone
     group, topic, partition = _keys(key, is_commit, problems)
     committed, commit_ms = _values(value, kind == _COMMIT, problems)
-    fine = is_commit & problems.none
+    is_valid = is_commit & problems.has_none
 
     record_time = batch.column("timestamp")
-    commit_time = pa.array(commit_ms * 1000, mask=~fine).cast(record_time.type)
-    group = pc.if_else(pa.array(fine), group, None)
+    commit_time = pa.array(commit_ms * 1000, mask=~is_valid).cast(record_time.type)
+    group = pc.if_else(pa.array(is_valid), group, None)
     columns = {
         "kind": pa.array(_KIND_NAMES, pa.string()).take(pa.array(kind)),
         "problem": pa.array((None, *PROBLEMS), pa.string()).take(pa.array(problems.codes)),
-        "time": pc.if_else(pa.array(tombstone & fine), record_time, commit_time),
+        "time": pc.if_else(pa.array(is_tombstone & is_valid), record_time, commit_time),
         "group": group,
-        "topic": pc.if_else(pa.array(fine), topic, None),
-        "partition": pa.array(partition, pa.int32(), mask=~fine),
-        "committed_offset": pa.array(np.where(tombstone, -1, committed), mask=~fine),
+        "topic": pc.if_else(pa.array(is_valid), topic, None),
+        "partition": pa.array(partition, pa.int32(), mask=~is_valid),
+        "committed_offset": pa.array(np.where(is_tombstone, -1, committed), mask=~is_valid),
         "record_partition": batch.column("partition"),
         "record_offset": batch.column("offset"),
         "record_time": record_time,
@@ -170,25 +170,25 @@ class _Problems:
     def __init__(self, rows: int) -> None:
         self.codes = np.zeros(rows, np.int8)
 
-    def where(self, mask: Mask, problem: str) -> None:
+    def add(self, mask: Mask, problem: str) -> None:
         """Set the problem of rows that have none yet."""
         if mask.any():
             self.codes[mask & (self.codes == 0)] = _CODES[problem]
 
     @property
-    def none(self) -> Mask:
+    def has_none(self) -> Mask:
         mask: Mask = self.codes == 0
         return mask
 
 
 def _kinds(key: ByteColumn, has_value: Mask, problems: _Problems) -> Ints:
     """Return the index in `_KIND_NAMES` of the kind of each row; 0: unknown."""
-    number, known = key.number(2, 0)
-    listed = known & (number >= 0) & (number < len(_KIND_OF_TYPE))
-    kind = np.where(listed, _KIND_OF_TYPE[np.where(listed, number, 0)], 0)
-    problems.where(~key.valid, "no-key")
-    problems.where(~known, "key-cut")
-    problems.where(kind == 0, "unknown-type")
+    number, is_known = key.number(2, 0)
+    is_listed = is_known & (number >= 0) & (number < len(_KIND_OF_TYPE))
+    kind = np.where(is_listed, _KIND_OF_TYPE[np.where(is_listed, number, 0)], 0)
+    problems.add(~key.valid, "no-key")
+    problems.add(~is_known, "key-cut")
+    problems.add(kind == 0, "unknown-type")
     return np.where((kind == _COMMIT) & ~has_value, _TOMBSTONE, kind)
 
 
@@ -202,65 +202,65 @@ def _keys(key: ByteColumn, is_commit: Mask, problems: _Problems) -> tuple[Any, A
     has_topic &= has_group
     has_partition &= has_topic
 
-    negative = (has_group & (group_length < 0)) | (has_topic & (topic_length < 0))
-    problems.where(is_commit & negative, "key-length")
-    problems.where(is_commit & ~has_partition, "key-cut")
-    problems.where(is_commit & (key.size > end + 4), "key-trailing")
-    problems.where(is_commit & ((group_length == 0) | (topic_length == 0)), "key-name")
-    is_whole = is_commit & problems.none
+    is_negative = (has_group & (group_length < 0)) | (has_topic & (topic_length < 0))
+    problems.add(is_commit & is_negative, "key-length")
+    problems.add(is_commit & ~has_partition, "key-cut")
+    problems.add(is_commit & (key.size > end + 4), "key-trailing")
+    problems.add(is_commit & ((group_length == 0) | (topic_length == 0)), "key-name")
+    is_whole = is_commit & problems.has_none
     group = key.texts(4, group_length, is_whole)
     topic = key.texts(topic_at, topic_length, is_whole)
-    problems.where(is_whole & np.asarray(pc.or_(group.is_null(), topic.is_null())), "key-text")
-    problems.where(is_commit & (partition < 0), "key-partition")
+    problems.add(is_whole & np.asarray(pc.or_(group.is_null(), topic.is_null())), "key-text")
+    problems.add(is_commit & (partition < 0), "key-partition")
     return group, topic, partition
 
 
 def _values(value: ByteColumn, is_commit: Mask, problems: _Problems) -> tuple[Ints, Ints]:
     """Return committed offset and commit time (ms) of each row; 0 if unknown."""
     version, has_version = value.number(2, 0)
-    flexible = has_version & (version >= _FLEXIBLE)
+    is_flexible = has_version & (version >= _FLEXIBLE)
     committed, has_committed = value.number(8, 2)
     metadata_at = np.where(version >= _WITH_EPOCH, 14, 10)
     length, has_length = value.number(2, metadata_at)
     compact, size, begun, ended = value.varint(metadata_at)
-    length = np.where(flexible, np.where(ended, compact - 1, -1), length)
-    has_length = np.where(flexible, begun, has_length)
-    text_at = metadata_at + np.where(flexible, size, 2)
+    length = np.where(is_flexible, np.where(ended, compact - 1, -1), length)
+    has_length = np.where(is_flexible, begun, has_length)
+    text_at = metadata_at + np.where(is_flexible, size, 2)
     time_at = text_at + length
     commit_ms, has_time = value.number(8, time_at)
 
-    problems.where(is_commit & ~has_version, "value-cut")
-    problems.where(is_commit & ((version < 0) | (version > _LAST_VERSION)), "unknown-version")
-    problems.where(is_commit & has_length & ((length < 0) | (length > _LONGEST_TEXT)), "value-length")
-    problems.where(is_commit & ~(has_committed & has_length & has_time), "value-cut")
-    has_text = is_commit & problems.none & (length > 0)
+    problems.add(is_commit & ~has_version, "value-cut")
+    problems.add(is_commit & ((version < 0) | (version > _LAST_VERSION)), "unknown-version")
+    problems.add(is_commit & has_length & ((length < 0) | (length > _LONGEST_TEXT)), "value-length")
+    problems.add(is_commit & ~(has_committed & has_length & has_time), "value-cut")
+    has_text = is_commit & problems.has_none & (length > 0)
     metadata = value.texts(text_at, length, has_text)
-    problems.where(has_text & np.asarray(metadata.is_null()), "value-text")
-    problems.where(is_commit & (committed < -1), "value-offset")
-    problems.where(is_commit & ((commit_ms < 0) | (commit_ms > _LATEST_MS)), "value-time")
+    problems.add(has_text & np.asarray(metadata.is_null()), "value-text")
+    problems.add(is_commit & (committed < -1), "value-offset")
+    problems.add(is_commit & ((commit_ms < 0) | (commit_ms > _LATEST_MS)), "value-time")
     end = time_at + np.where(version == _WITH_EXPIRY, 16, 8)
-    rows = np.flatnonzero(is_commit & problems.none & flexible)
+    rows = np.flatnonzero(is_commit & problems.has_none & is_flexible)
     end[rows], well_formed = _end_of_tags(value.rows(rows), end[rows])
     problems.codes[rows[~well_formed]] = _CODES["value-tags"]
-    problems.where(is_commit & (end > value.size), "value-cut")
-    problems.where(is_commit & (end < value.size), "value-trailing")
-    return committed, np.where(problems.none, commit_ms, 0)
+    problems.add(is_commit & (end > value.size), "value-cut")
+    problems.add(is_commit & (end < value.size), "value-trailing")
+    return committed, np.where(problems.has_none, commit_ms, 0)
 
 
 def _end_of_tags(value: ByteColumn, at: Ints) -> tuple[Ints, Mask]:
     """Return the position after the tagged fields that begin at ``at``, and which rows are well-formed."""
-    left, size, _, fine = value.varint(at)
-    fine = fine & (left <= _MOST_TAGS)
+    left, size, _, is_well_formed = value.varint(at)
+    is_well_formed = is_well_formed & (left <= _MOST_TAGS)
     end = at + size
-    rows = np.flatnonzero(fine & (left > 0))
+    rows = np.flatnonzero(is_well_formed & (left > 0))
     while len(rows):
         unfinished = value.rows(rows)
         tag, tag_size, _, has_tag = unfinished.varint(end[rows])
         length, length_size, _, has_length = unfinished.varint(end[rows] + tag_size)
         end[rows] += tag_size + length_size + length
-        is_sound = (end[rows] <= unfinished.size) & ((tag != _TOPIC_ID) | (length == _UUID))
-        good = has_tag & has_length & is_sound
-        fine[rows] = good
+        is_inside = (end[rows] <= unfinished.size) & ((tag != _TOPIC_ID) | (length == _UUID))
+        is_sound = has_tag & has_length & is_inside
+        is_well_formed[rows] = is_sound
         left[rows] -= 1
-        rows = rows[good & (left[rows] > 0)]
-    return end, fine
+        rows = rows[is_sound & (left[rows] > 0)]
+    return end, is_well_formed

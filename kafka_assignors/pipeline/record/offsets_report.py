@@ -25,8 +25,8 @@ class OffsetsReport:
     problems: Mapping[str, int] = field(default_factory=dict)  # of ``PROBLEMS`` -> dropped records
     first: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # problem -> partition, offset
     landed: int = 0  # number of commits and tombstones of the wanted groups
-    since: datetime | None = None  # time of the first of these; None: there are none
-    until: datetime | None = None  # time of the last of these
+    since: datetime | None = None  # time of the first landed commit or tombstone; None: none landed
+    until: datetime | None = None  # time of the last landed one; None: none landed
 
     def __add__(self, other: OffsetsReport) -> OffsetsReport:
         """Add the report of later records."""

@@ -34,13 +34,13 @@ class Recording(StreamingQueryListener, Generic[ReportT]):
     """A running stream and the sum of its batches' counts.
 
     Spark keeps the counts of the last hundred batches only.  But it reports each batch once to a listener, on
-    another thread; a repeated batch is reported when it succeeds.
+    another thread.  It reports a repeated batch when that succeeds.
 
     Args:
         spark: the session.
         doing: the activity, the start of error messages.
         start: starts the stream, which must observe its counts under the given name.
-        report: the report before the first batch, a value.
+        report: an empty report.
 
     Attributes:
         query: the stream; end it with ``stop``.
@@ -107,7 +107,7 @@ class Recording(StreamingQueryListener, Generic[ReportT]):
             self._report = self._report.with_batch(seen)
 
     def onQueryTerminated(self, event: Any) -> None:
-        """Let ``stop`` return if it was this stream."""
+        """Let ``stop`` return if the ended stream is this one."""
         with self._condition:
             self._terminated.add(str(event.runId))
             self._condition.notify_all()

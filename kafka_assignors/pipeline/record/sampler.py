@@ -97,7 +97,7 @@ class _Reader:
         self._cluster = cluster
 
     def _find(self) -> tuple[list[str], str | None]:
-        """Find the groups of the pattern, and return why some are unknown; None: all are known.
+        """Return the groups of the pattern, and why some are unknown; None: all are known.
 
         Raises:
             LagError: the cluster does not list its groups.

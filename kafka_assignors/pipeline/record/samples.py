@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-_LEAST_TIMEOUT_S = 1.0  # bounds of the timeout of one sample's fetch
+_LEAST_TIMEOUT_S = 1.0  # bounds of the default timeout
 _LONGEST_TIMEOUT_S = 10.0
-_MOST_TASKS = 8  # each task has its own connection, and more of them are not faster
+_MOST_TASKS = 8  # each task has its own connection, and more tasks are not faster
 _NOTHING = "no group matches, or none has read a topic that we are authorized to see"
 _NO_PAUSE_S = 0.001  # interval of batches
 
@@ -88,8 +88,8 @@ def record_samples_once(
 ) -> SamplesReport:
     """Take one sample of each partition, and land the samples with the checkpoint of the writer's stream.
 
-    Other arguments than ``every_s``, and errors, are those of `record_samples`.  No sample at all is a
-    `PipelineError` as well.
+    Other arguments than ``every_s``, and errors, are those of `record_samples`, but ``timeout_s`` is 10 s by
+    default.  No sample at all is a `PipelineError` as well.
     """
     which = {"timeout_s": _LONGEST_TIMEOUT_S, **which, "every_s": _NO_PAUSE_S, "available_now": True}
     report = record_samples(spark, settings, root, **which).finish()

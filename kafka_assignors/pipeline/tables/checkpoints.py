@@ -44,7 +44,7 @@ def check_settings(
 
 
 def check_age(storage: Storage, checkpoint: str, folder: str, landed: int, remedy: str) -> None:
-    """Check that a checkpoint has the newest landed batch.  One from an older backup has not.
+    """Check that a checkpoint has the newest landed batch.  A checkpoint from an older backup lacks it.
 
     Spark plans a batch in the checkpoint before the batch lands.
     """

@@ -83,7 +83,7 @@ def _bind_checkpoint(storage: Storage, writer: str, about: Mapping[str, str]) ->
     wanted = {"layout": _LAYOUT, "columns": dict(SAMPLE_COLUMNS), **about}
     known = read_object(storage, f"{checkpoint}/about.json", {"columns": dict}, _ELSEWHERE)
     if known is not None:
-        columns = known["columns"]  # of an earlier version, which may lack columns that may be null
+        columns = known["columns"]  # of an earlier version, which may lack nullable columns
         if not (columns.items() <= SAMPLE_COLUMNS.items() and columns.keys() >= set(NEVER_NULL)):
             raise PipelineError(f"{where} is of samples with other columns: {_ELSEWHERE}")
         check_settings(storage, checkpoint, {**known, "columns": SAMPLE_COLUMNS}, wanted, _ELSEWHERE)

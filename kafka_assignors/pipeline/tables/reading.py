@@ -26,7 +26,7 @@ WRITER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 """The name of a writer."""
 
 MERGED = "merged-"
-"""Prefix of the name of a merged file.  Of samples, the token of the model that has read them follows."""
+"""Prefix of the name of a merged file.  For samples, the token of the model that has read them follows."""
 
 _DATE = re.compile(r".*/date=(\d{4}-\d\d-\d\d)/")  # the last one: the recording may be in such a folder
 _NULLABLE = ", ".join(f"{name} {kind}" for name, kind in SAMPLE_COLUMNS.items())

@@ -44,7 +44,7 @@ LOAD = """
     time_lag_s double COMMENT 'age of the oldest unread record at its end, seconds; 0 without lag',
     level double COMMENT 'smoothed arrivals, records/s',
     trend double COMMENT 'change of the level, records/s per step',
-    season double COMMENT 'what this hour of the week adds to the level, records/s',
+    season double COMMENT 'addition to the level by the time of day and week, records/s',
     horizon_s double NOT NULL COMMENT 'length of the forecast, seconds',
     forecast double COMMENT 'records expected to arrive within horizon_s after time',
     forecast_error double COMMENT 'standard error of forecast, records',

@@ -24,14 +24,13 @@ class Storage:
     """The files under one folder, a path or a URI for Spark.
 
     Raises:
-        PipelineError: Spark does not support the storage.  If an operation fails, methods
-            raise it or Java's error.
+        PipelineError: Spark does not support the storage.  A method that fails raises it, or Java's error.
     """
 
     def __init__(self, spark: Any, root: str) -> None:
         self._jvm = spark.sparkContext._jvm
         self.root = root
-        # The session's settings, because those of the context lack the ones of spark.conf.set.
+        # The session's settings, because the context's lack those set with spark.conf.set.
         self._settings = spark._jsparkSession.sessionState().newHadoopConf()
         self._gateway = spark.sparkContext._gateway
         try:
@@ -61,15 +60,15 @@ class Storage:
         """Create a folder and its parents, if it does not exist."""
         folder = self._under(name)
         if not self._files.mkdirs(folder):
-            raise self._failed(f"the folder {folder.toString()} could not be made")
+            raise self._failure(f"the folder {folder.toString()} could not be made")
 
     def read(self, name: str, limit: int = 1 << 20) -> str | None:
-        """Return the text of a small file; None if it does not exist."""
+        """Return the text of a file, or of its last ``limit`` bytes; None if it does not exist."""
         end = self.read_end(name, limit)
         return None if end is None else end[0]
 
     def read_end(self, name: str, limit: int) -> tuple[str, bool] | None:
-        """Return the last bytes of a file as text, and whether they are all; None if it does not exist."""
+        """Return the last ``limit`` bytes of a file as text, and whether these are all; None: no file."""
         if not self.has(name):
             return None
         start = max(int(self._files.getFileStatus(self._under(name)).getLen()) - limit, 0)
@@ -92,14 +91,14 @@ class Storage:
             written = fs.Path(target.getParent(), f".{target.getName()}.partial")
         with closing(files.create(written, True)) as stream:
             data = text.encode()
-            for start in range(0, len(data), _AT_ONCE):  # Java gets text four times as long
+            for start in range(0, len(data), _AT_ONCE):  # py4j makes text of each part
                 stream.write(bytearray(data[start : start + _AT_ONCE]))
             if scheme == "file":
                 stream.hsync()
         if scheme == "file":
             files.delete(fs.Path(target.getParent(), f".{target.getName()}.crc"), False)
             if not files.rename(written, target):  # replaces a file only on a local disk
-                raise self._failed(f"{name} could not be written")
+                raise self._failure(f"{name} could not be written")
         elif written is not target:
             kinds = getattr(fs, "Options$Rename")
             overwrite = self._gateway.new_array(kinds, 1)
@@ -157,15 +156,15 @@ class Storage:
         self.make(to.rpartition("/")[0])
         self.remove(to)
         if not self._files.rename(self._under(name), self._under(to)):
-            raise self._failed(f"{name} could not be moved to {to}")
+            raise self._failure(f"{name} could not be moved to {to}")
 
     def remove(self, name: str) -> None:
         """Remove a file or a folder, if it exists."""
         # ``delete`` also returns false if the file does not exist.
         if not self._files.delete(self._under(name), True) and self.has(name):
-            raise self._failed(f"{name} could not be removed")
+            raise self._failure(f"{name} could not be removed")
 
-    def _failed(self, what: str) -> PipelineError:
+    def _failure(self, what: str) -> PipelineError:
         return PipelineError(f"{self.root}: {what}: check free space and permissions")
 
     def _under(self, name: str) -> Any:

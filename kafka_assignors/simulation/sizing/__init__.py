@@ -1,6 +1,6 @@
 """The number of members a group needs, found by simulations with its planner.  Pure.
 
-- ``target``: the time lag to hold, and partitions that exceed it anyway.
+- ``target``: the time lag to hold, and partitions that exceed it with any number of members.
 - ``trials``: whether a number of members holds the target, in the simulation.
 - ``least``: the least number that does, and why fewer do not.
 - ``cost``: the cost of a number of members, with the rebalances that lead to it.

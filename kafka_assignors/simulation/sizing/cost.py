@@ -20,8 +20,9 @@ _AT_ONCE_S = 1e-3  # churn must be after the start
 class Cost:
     """The cost of a size from now on, until the records of the horizon are read.
 
-    Reading may go on after the horizon, for an hour, or for a horizon if that is longer.  Records unread
-    then count with their wait until then, because a group far behind would take very long to simulate.
+    Reading may go on for an hour after the horizon, or for the length of the horizon if that is longer.
+    Records that are still unread count with their wait until then, because a group far behind would take very
+    long to simulate.
 
     Attributes:
         members: the size.

@@ -160,7 +160,7 @@ class Search:
     def _late_partition(self, history: History, wanted: Sequence[Limits], members: int) -> LatePartition:
         """Return the partition that makes a size too small, and its member."""
         trials = [(owners, limit) for owners in self._trials.planned(history, members) for limit in wanted]
-        # The first trial that fails.  If the others pass, it is the last, which need not be simulated.
+        # The first trial that fails.  If all others pass, the last one fails, and need not be simulated.
         owners, limit = next(
             (trial for trial in trials[:-1] if not self._trials.is_within(*trial, members)), trials[-1]
         )

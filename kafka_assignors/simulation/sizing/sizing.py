@@ -27,8 +27,8 @@ DOWN_MARGIN = 0.1
 hovers around the limit of a size does not make the group grow and shrink in turn."""
 
 REPLAN_PART = 0.25
-"""Part of the horizon for which a group that grew because of an old plan does not grow for it again.  Its new
-plan may be old, too, because the leader smooths arrivals over minutes."""
+"""Part of the horizon for which a group that grew because of an old plan does not grow for that reason again.
+The new plan may be old, too, because the leader smooths arrivals over minutes."""
 
 _LASTS = 10
 """A load lasts for at least this many times the target, long enough to show that a group falls behind."""
@@ -71,7 +71,7 @@ class Sizing:
             size would hold the target.  With ``may_replan`` a larger size is then advised, because a member
             that joins makes the strategy plan.  None: there is none, or the owners are unknown.
         stay: the cost of the present size; None: unknown.
-        scale: the cost of the advised size; None: it is the present size, or that is unknown.
+        scale: the cost of the advised size; None: it is the present size, or the present size is unknown.
     """
 
     target: Target
@@ -137,7 +137,7 @@ def size(
         owners: by partition, its present owner, as a number from 0 to below ``members``; None: unknown.
         stay_at: the size to keep if it is right, such as the one advised last.  So members that are starting
             or have crashed do not change the advice.  None: ``members``.
-        may_replan: whether an old plan is a reason to grow.  False: it keeps at least ``stay_at`` then.
+        may_replan: whether an old plan is a reason to grow.  If not, it is one to keep ``stay_at`` members.
         capacities: by member; empty: all 1.  A newcomer has their median.  If the group shrinks,
             the fastest members are assumed to leave.
 

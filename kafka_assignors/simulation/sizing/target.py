@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kafka_assignors.errors import OptionError
+from kafka_assignors.plan import Group
 from kafka_assignors.plan.arrays import Mask
 from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.validators import number, positive
@@ -50,8 +51,8 @@ class HotPartition:
         partition: its number.
         arriving: records/s in the step with the most arrivals.
         partitions: number of partitions of the topic.
-        enough: the number of partitions that the topic would need, so that one member can read any of them,
-            if keys spread as they do now.
+        enough: the number of partitions that the topic would need, so that one member can read any one, if
+            keys spread as they do now.
         held: whether a member without other partitions reads it in time if it keeps no headroom.
     """
 
@@ -111,9 +112,9 @@ def largest_backlog(start: Levels, arrivals: Iterable[Levels], read: float | Lev
 
 
 def required_limits(history: History, rate: float, target: Target) -> tuple[Limits, ...]:
-    """Return the limits of a size: at this rate and, if a partition is hot, also without headroom.
+    """Return the limits of a size: at ``rate`` records/s and, if a partition is hot, also without headroom.
 
-    Of a hot partition only the records count that are read in time.  Without headroom these are more.
+    Only the records of a hot partition that are read in time count.  Without headroom more of them count.
     """
     reduced = limits(history, rate, target)
     return (
@@ -122,7 +123,7 @@ def required_limits(history: History, rate: float, target: Target) -> tuple[Limi
 
 
 def limits(history: History, rate: float, target: Target) -> Limits:
-    """Return the limits of a history if members read at this rate."""
+    """Return the limits of a history if the fastest member reads ``rate`` records/s."""
     read = rate * history.step_s
     most = target.max_time_lag_s + EXACT_S
     start = history.start_lags.astype(np.float64)
@@ -134,7 +135,7 @@ def limits(history: History, rate: float, target: Target) -> Limits:
 
 
 def _counted(history: History, hot: Mask, rate: float, target: Target) -> History:
-    """Return ``Limits.counted``."""
+    """Return the history without the records that do not count, for ``Limits.counted``."""
     most = rate * target.max_time_lag_s
     start_lags, arrivals = history.start_lags.copy(), history.arrivals.copy()
     start_lags[hot] = np.minimum(start_lags[hot], int(most))
@@ -154,20 +155,20 @@ def hot_partitions(
     Args:
         history: the arrivals, with the rate of the fastest member.
         rate: records/s that a size counts on from the fastest member.
-        newcomer_rate: the same of a newcomer, for ``HotPartition.enough``.
+        newcomer_rate: records/s that a size counts on from a newcomer, for ``HotPartition.enough``.
         target: the time lag to hold.
     """
     hot = np.flatnonzero(limits(history, rate, target).hot)
     held = ~limits(history, history.service_rate or rate, target).hot
     enough: dict[str, int] = {}
     partitions: list[HotPartition] = []
-    names = [(topic, number) for topic, count in history.topics.items() for number in range(count)]
-    topics = np.array([topic for topic, _ in names])
+    group = Group((), history.topics)
+    topic_of = group.topic_of
     for partition in hot.tolist():
-        topic, number = names[partition]
+        topic, number = group.at(partition)
         count = history.topics[topic]
         if topic not in enough:
-            columns = hot[topics[hot] == topic]
+            columns = hot[topic_of[hot] == topic_of[partition]]
             arrivals = history.arrivals[:, columns]
             enough[topic] = _enough(arrivals, history.step_s, count, newcomer_rate, target)
         arriving = float(history.arrivals[:, partition].max()) / history.step_s
