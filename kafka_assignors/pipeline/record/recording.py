@@ -81,7 +81,7 @@ class Recording(StreamingQueryListener, Generic[ReportT]):
     def stop(self) -> ReportT:
         """End the stream after its batch, or after 5 s.
 
-        The next start repeats an interrupted batch, for which Spark logs a stack trace.
+        The next start repeats an interrupted batch, for which Spark may log an error.
         """
         deadline = time.monotonic() + _BATCH_END_S
         while self.query.isActive and self.query.status["isTriggerActive"] and time.monotonic() < deadline:
