@@ -18,7 +18,7 @@ from kafka_assignors.pipeline.faults import pipeline_error
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit, write
-from tests.pipeline.secured import AWKWARD, PASSWORD, Secured, secured_broker
+from tests.pipeline.connector.secured import AWKWARD, PASSWORD, Secured, secured_broker
 
 PROGRAM = [sys.executable, "-m", "tests.pipeline.record.sampling_process"]
 
