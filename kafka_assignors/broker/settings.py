@@ -65,10 +65,10 @@ def environment(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _escape(text: str, special: str) -> str:
-    known = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+    known = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", "\b": "\\u0008"}
     known |= {c: f"\\{c}" for c in special}
     escaped = "".join(known.get(c, c) for c in text)
     if escaped.startswith(" "):  # Java would skip it as space around the "="
         escaped = f"\\{escaped}"
-    # JSON has Java's escapes of other characters, also of those with two units of UTF-16.
+    # JSON escapes the other characters as Java does, also those with two units of UTF-16.
     return "".join(c if " " <= c <= "~" else json.dumps(c)[1:-1] for c in escaped)

@@ -40,7 +40,7 @@ def make_continuous(consumer: KafkaConsumer) -> bool:
 
     Args:
         consumer: a ``KafkaConsumer``.  Unchanged if it has no group, an eager strategy or a custom
-            coordinator class.  Unchanged, with a warning, if it has polled, or if its version of
+            coordinator class.  Unchanged, with a warning, if it has begun to join, or if its version of
             kafka-python is unknown.
 
     Returns:
@@ -87,7 +87,10 @@ def make_continuous(consumer: KafkaConsumer) -> bool:
 
 
 def _wrap_poll(consumer: KafkaConsumer) -> None:
-    """Wrap ``poll()``: return to resumed partitions, mark that it runs, count records delivered in a join."""
+    """Wrap a turn of ``poll()``: mark that it runs, and count the records delivered during a join.
+
+    Before that, drop a batch that was read to its end: a resumed partition would stand still behind it.
+    """
     reference = weakref.ref(consumer)
 
     def poll_once(*args: Any, **kwargs: Any) -> Any:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 FILES = 360
-"""The files of today are merged from this number on: one hour of batches every 10 s."""
+"""The samples of today are merged from this number of files on: one hour of batches every 10 s."""
 
 _FIRST_S, _AGAIN_S, _PAUSE_S = 60.0, 60.0, 3600.0
 _GRACE = timedelta(days=1)
-_MOST_DAYS = 99_999  # of ``keep_days``, as of ``--keep``
+_MOST_DAYS = 99_999  # largest ``keep_days``; ``--keep`` has the same limit
 
 
 class Maintenance:
@@ -68,7 +68,8 @@ def maintain(
         spark: the session.
         root: folder of the pipeline.
         keep_days: number of days of samples and load to keep besides today; None: all.
-        files: merge the files of today from this number on; those of a past day are always merged.
+        files: merge the samples of today from this number of files on.  Samples of a past day are always
+            merged; the load of a past day is merged if it has more than ``MOST_LEFT`` files.
         now: the current time; None: by the clock.
 
     Returns:

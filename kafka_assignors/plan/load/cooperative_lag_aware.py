@@ -27,9 +27,9 @@ def plan_cooperative_lag_aware(
 ) -> Assignment:
     """Keep counts within the skew, then make the largest load small, then make few moves.
 
-    Only moves that pay are made: see ``min_improvement``.  Seniority, topic and partition break ties.
-    Planning again with the same lag changes nothing.  Racks are ignored while there is lag.  The search is a
-    heuristic; docs/benchmarks.md has its distance from the optimum and its run time.
+    With lag, only moves that pay are made: see ``min_improvement``.  Seniority, topic and partition break
+    ties.  Planning again with the same lag changes nothing.  Racks are ignored while there is lag.  The search
+    is a heuristic; docs/benchmarks.md has its distance from the optimum and its run time.
 
     Args:
         group: members and topics.  A member's load is its lag (``Group.lag``) of all topics, in records,
@@ -44,8 +44,9 @@ def plan_cooperative_lag_aware(
             lag fluctuates by that much.  0 turns off both thresholds.
 
     Returns:
-        The plan.  Without lag, or without known lag, only the moves that the counts need are made.  With a
-        skew of 1 that is the plan of ``plan_sticky``.
+        The plan.  Without lag, or without known lag, the plan with a skew of 1 is that of ``plan_sticky``,
+        which also moves partitions to nearer racks.  With another skew only the moves that the counts need
+        are made.
 
     Raises:
         ProblemError: an option is out of its range.

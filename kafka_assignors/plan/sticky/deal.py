@@ -11,7 +11,7 @@ from kafka_assignors.plan.sticky.goals import TransportProblem
 
 
 class Lots:
-    """The rows of the matrix: lots of partitions that differ only in their owner.
+    """The rows of the matrix of shares.  Each is a lot: partitions that differ only in their owner.
 
     A lot is a topic, or with racks the partitions of a topic that are equally near for each subscriber.  With
     three racks a topic has up to eight lots, with thirty nearly one for each partition (too many racks are
@@ -29,7 +29,7 @@ class Lots:
         topic_of_lot: by lot, its topic.
         partitions: all partitions to deal, lot by lot.
         lot_of: the lot of each of these partitions.
-        owner: the owner before of each of these partitions, as a column or ``NO_MEMBER``.
+        owner: the previous owner of each of these partitions, as a column or ``NO_MEMBER``.
         away: whether a member is in no rack of a lot's replicas while another subscriber is, shape (lots,
             columns); None without racks.
     """

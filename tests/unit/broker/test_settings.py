@@ -17,6 +17,7 @@ from kafka_assignors.broker.settings import SETTINGS, environment, java_properti
         ("key with:=#!", "a=b:c#d", "key\\ with\\:\\=\\#\\!=a=b:c#d\n"),
         ("umlaut", "ä€", "umlaut=\\u00e4\\u20ac\n"),
         ("astral", "😀", "astral=\\ud83d\\ude00\n"),
+        ("backspace", "x\by", "backspace=x\\u0008y\n"),
         ("empty", "", "empty=\n"),
     ],
 )
