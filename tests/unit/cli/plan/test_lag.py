@@ -60,12 +60,8 @@ def test_loads_are_weighted_by_capacity() -> None:
     problem = SKEWED | {"members": members}
     answer = planned(problem=problem)
     assert loads_of(answer["assignment"], SKEWED["lags"]) == {"c1": 300, "c2": 1500}
-    metrics = answer["metrics"]
-    assert (metrics["max_load"], metrics["load_lower_bound"], metrics["load_unit"]) == (
-        1500,
-        1500,
-        "weighted records",
-    )
+    loads = {"max_load": 1500, "load_lower_bound": 1500, "load_unit": "weighted records"}
+    assert loads.items() <= answer["metrics"].items()
     assert "largest load 1,500 weighted records, no plan has less than 1,500" in call(problem=problem).stdout
 
 
@@ -78,6 +74,7 @@ def test_compare_shows_the_gain_of_planning_by_lag() -> None:
     most = {name: metrics["max_load"] for name, metrics in compared.items()}
     assert (most["cooperative-sticky"], most["failover"]) == (1500, 1800)
     assert most["cooperative-lag-aware"] == min(most.values()) == 1000
+    assert "no plan has a max load of less than 900 records" in call("--compare", problem=SKEWED).stdout
 
 
 def test_group_without_lag_is_compared_by_counts() -> None:
@@ -153,9 +150,8 @@ def test_option_of_another_strategy_is_refused() -> None:
         "--strategy", "sticky", "--option", "min_improvement=0", problem=SKEWED
     )
     assert f"options.min_improvement: {whose}" in usage(problem=with_option | {"strategy": "sticky"})
-    passed_over = call("--strategy", "sticky", problem=with_option)
-    assert passed_over.exit_code == 0
-    assert f"note: options.min_improvement: {whose}\n" in passed_over.stderr
+    ignored = call("--strategy", "sticky", problem=with_option)
+    assert (ignored.exit_code, f"note: options.min_improvement: {whose}\n" in ignored.stderr) == (0, True)
 
 
 def test_compare_passes_options_to_their_strategies() -> None:
@@ -198,12 +194,6 @@ def test_unknown_lag_is_a_question_mark() -> None:
     assert re.search(r"^clicks-1 +70 +- +c\d +no owner before$", shown, re.MULTILINE)
 
 
-def test_without_lag_the_table_has_no_lag_column() -> None:
-    shown = call().stdout
-    assert "lag" not in shown
-    assert "records" not in shown
-
-
 def test_member_with_fewer_partitions_by_lag_has_lost_some() -> None:
     members = [{"id": "c1", "owned": [["t", p] for p in range(4)], "generation": 5}, {"id": "c2"}]
     problem = {"topics": {"t": 4}, "members": members, "lags": {"t": [40, 30, 20, 10]}}
@@ -211,17 +201,6 @@ def test_member_with_fewer_partitions_by_lag_has_lost_some() -> None:
         table = call("--strategy", name, problem=problem).stdout
         assert re.search(r"^c1 +2 +50 +2 +0 +2", table, re.MULTILINE), table
         assert f"2 {most}" in table
-
-
-@pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("lag", [7, 123_456_789])
-def test_comparison_fits_the_terminal(width: int, lag: int) -> None:
-    problem = SKEWED | {"lags": {"clicks": [lag, lag], "orders": [lag, lag]}}
-    lines = [line.rstrip() for line in call("--compare", problem=problem, width=width).stdout.splitlines()]
-    assert max(map(len, lines)) <= width
-    assert f"no plan has a max load of less than {2 * lag:,} records" in lines
-    (row,) = (line.split() for line in lines if line.startswith("cooperative-lag-aware "))
-    assert row[1:5] == ["4", "0", "0", f"{2 * lag:,}"]
 
 
 # --- notes -------------------------------------------------------------------------------------------------
@@ -232,11 +211,6 @@ def test_lag_strategy_without_lag_notes_planning_by_counts(strategy: str) -> Non
     assert call("--strategy", strategy).stderr == "note: no lags: planning by counts\n"
     assert call("--strategy", strategy, problem={}).stderr == ""
     assert call("--compare").stderr == ""
-
-
-def test_used_lags_have_no_note() -> None:
-    for words in [("--compare",), *(("--strategy", name) for name in BY_LAG)]:
-        assert call(*words, problem=SKEWED).stderr == ""
 
 
 def test_lags_too_large_to_add_are_noted() -> None:

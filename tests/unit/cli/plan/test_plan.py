@@ -99,19 +99,10 @@ def test_table_of_failover() -> None:
     assert re.search(r"^orders-0 +c1 +c2 +moved to the highest priority$", table, re.MULTILINE)
 
 
-def test_eager_strategy_has_one_round() -> None:
-    assert "first round" not in call("--strategy", "sticky").stdout
-    answer = planned("--strategy", "sticky")
-    assert "first_round" not in answer
-    assert answer["why"][2]["reason"] == "moved for balance: c1"
-
-
 def test_strategy_without_history_assigns_in_order() -> None:
+    c1, c2 = (f"dealt in order: {owner}" for owner in ("c1", "c2"))
     reasons = [why["reason"] for why in planned("--strategy", "range")["why"]]
-    assert reasons == [
-        *("kept", "kept", "dealt in order: c1"),
-        *("kept", "dealt in order: c2", "dealt in order: c2"),
-    ]
+    assert reasons == ["kept", "kept", c1, "kept", c2, c2]
 
 
 def test_command_line_overrides_file_and_default() -> None:
@@ -121,12 +112,6 @@ def test_command_line_overrides_file_and_default() -> None:
     assert planned(problem=anybody)["strategy"] == "cooperative-sticky"
 
 
-def test_compare_lists_every_strategy() -> None:
-    answer = planned("--compare")
-    assert [entry["strategy"] for entry in answer] == list(STRATEGIES)
-    assert next(entry for entry in answer if entry["strategy"] == "cooperative-sticky") == planned()
-
-
 def test_empty_group_has_a_plan() -> None:
     answer = planned(problem={"topics": {"t": 1}})
     assert answer["assignment"] == {}
@@ -134,17 +119,11 @@ def test_empty_group_has_a_plan() -> None:
     assert call(problem={}).exit_code == 0
 
 
-def test_without_removes_a_member() -> None:
-    """Its partitions name it."""
+def test_without_removes_and_join_adds_members() -> None:
     answer = planned("--without", "c2", "--strategy", "sticky")
     assert set(answer["assignment"]) == {"c1", "c3"}
     assert [why["reason"] for why in answer["why"]] == ["kept"] * 3 + ["owner gone: c2"] * 3
-
-
-def test_join_adds_members() -> None:
-    answer = planned("--join", "3")
-    assert set(answer["assignment"]) == {"c1", "c2", "c3", "new-1", "new-2", "new-3"}
-    assert answer["metrics"]["max_load"] == 1
+    assert set(planned("--join", "2")["assignment"]) == {"c1", "c2", "c3", "new-1", "new-2"}
 
 
 # --- tables ------------------------------------------------------------------------------------------------
@@ -211,9 +190,6 @@ def test_large_plan_is_cut_with_a_note() -> None:
     assert sum(line.startswith("worker-") for line in cut.splitlines()) == MEMBERS
     assert whole.count("no owner before") == ROWS + 5 + 1
     assert "…" not in whole
-
-
-def test_plan_that_just_fits_is_not_cut() -> None:
     assert "…" not in call(problem=large(MEMBERS, ROWS)).stdout
 
 
@@ -251,10 +227,8 @@ def test_members_with_the_same_claim_are_both_named() -> None:
 
 
 def test_partition_without_a_subscriber_counts_as_lost() -> None:
-    members = [
-        {"id": m, "owned": [["t", p]], "generation": 1, "topics": []}
-        for m, p in (("a", 0), ("b", 1), ("c", 1))
-    ]
+    owners = {"a": 0, "b": 1, "c": 1}
+    members = [{"id": m, "owned": [["t", p]], "generation": 1, "topics": []} for m, p in owners.items()]
     problem = {"topics": {"t": 2}, "members": members}
     rows = [line.split() for line in call(problem=problem).stdout.splitlines()]
     assert [row[4] for row in rows if row and row[0] in set("abc")] == ["1", "0", "0"]
