@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from kafka_assignors.broker import state
-from kafka_assignors.cli import cli
 from kafka_assignors.cli.broker import command
 from tests.support.command_line import ENV
 
@@ -51,9 +50,6 @@ def test_status_without_a_broker_exits_1(run: Run) -> None:
     done = run("status")
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout == "no broker is running; start one with: kafka-assignors broker start\n"
-
-
-def test_status_as_json_is_json(run: Run) -> None:
     done = run("status", "--output", "json")
     assert (done.returncode, json.loads(done.stdout)) == (1, {"running": False})
 
@@ -115,10 +111,3 @@ def test_status_shows_every_path_as_it_is(monkeypatch: pytest.MonkeyPatch, tmp_p
         f" data dir   {data_dir}",
         f" log        {data_dir}/broker.log",
     ]
-
-
-@pytest.mark.parametrize("words", [[], ["start"], ["stop"], ["status"]])
-def test_every_command_has_help(words: list[str]) -> None:
-    result = CliRunner().invoke(cli, ["broker", *words, "--help"], prog_name="kafka-assignors")
-    assert result.exit_code == 0
-    assert "Usage: kafka-assignors broker" in result.stdout
