@@ -72,12 +72,13 @@ def look(
     return report(group, reading, "earliest", TIME, in_time)
 
 
+CALM = look([7] * 4, [0] * 4, members=4)
+"""With ``GIVEN_RATE`` four members are the right size."""
+
+
 def changed(now: Report, *numbers: int, **fields: Any) -> Report:
     """Return a look with other fields of these partitions."""
-    partitions = (
-        replace(partition, **fields) if partition.tp.partition in numbers else partition
-        for partition in now.partitions
-    )
+    partitions = (replace(p, **fields) if p.tp.partition in numbers else p for p in now.partitions)
     return replace(now, partitions=tuple(partitions))
 
 

@@ -156,10 +156,8 @@ def test_unknown_number_of_members_is_not_wrong(members: int | None, is_fine: bo
         (("--recording", "missing"), "--recording: no folder 'missing'"),
         (("--recording", ".", "--bootstrap", "b:9092"), "--recording replaces"),
         (("--recording", ".", "--serve", "h:1"), "--recording replaces"),
-        (("--recording", ".", "--reset", "latest"), "--recording replaces"),
         (("--recording", ".", "--until", "noon"), "is not like 2026-11-22"),
         (("--until", "2026-11-22"), "need --recording"),
-        (("--recorded-members", "3"), "need --recording"),
     ],
 )
 def test_wrong_options_are_usage_errors(words: tuple[str, ...], message: str) -> None:
