@@ -74,7 +74,6 @@ def test_compare_shows_the_gain_of_planning_by_lag() -> None:
     most = {name: metrics["max_load"] for name, metrics in compared.items()}
     assert (most["cooperative-sticky"], most["failover"]) == (1500, 1800)
     assert most["cooperative-lag-aware"] == min(most.values()) == 1000
-    assert "no plan has a max load of less than 900 records" in call("--compare", problem=SKEWED).stdout
 
 
 def test_group_without_lag_is_compared_by_counts() -> None:
@@ -166,30 +165,12 @@ def test_compare_passes_options_to_their_strategies() -> None:
 # --- tables ------------------------------------------------------------------------------------------------
 
 
-def test_the_table_shows_lag_by_member_and_by_change() -> None:
-    result = call(problem=SKEWED | {"lags": {"clicks": [9000, 1000], "orders": [6000]}})
-    assert [line.rstrip() for line in result.stdout.splitlines() if "─" not in line] == [
-        "cooperative-lag-aware: 2 members, 4 partitions of 2 topics",
-        "largest load 12,000 records, no plan has less than 12,000",
-        "kept 2, moved 2, spread 2, balance score 0",
-        "",
-        "member   partitions      lag   kept   gained   lost   first round",
-        "c1                2   10,000      1        1      1             1",
-        "c2                2   12,000      1        1      1             1",
-        "",
-        "2 kept, 2 moved for load",
-        "",
-        "partition     lag   from   to   why",
-        "clicks-1    1,000   c2     c1   moved for load, waits",
-        "orders-0    6,000   c1     c2   moved for load, waits",
-    ]
-    assert result.stderr == "note: no lag for 1 of 4 partitions: each counts as its topic's mean\n"
-
-
 def test_unknown_lag_is_a_question_mark() -> None:
     """Not the guess the plan is made with."""
     problem = SKEWED | {"members": [{"id": "c1"}, {"id": "c2"}], "lags": {"clicks": [None, 70]}}
-    shown = call(problem=problem).stdout
+    result = call(problem=problem)
+    assert result.stderr == "note: no lag for 3 of 4 partitions: each counts as its topic's mean\n"
+    shown = result.stdout
     assert re.search(r"^clicks-0 +\? +- +c\d +no owner before$", shown, re.MULTILINE)
     assert re.search(r"^clicks-1 +70 +- +c\d +no owner before$", shown, re.MULTILINE)
 
