@@ -225,38 +225,35 @@ def test_no_number_is_cut(width: int) -> None:
 
 
 class Script:
-    """Scripted looks at the group ``billing``."""
+    """Scripted looks at the group ``billing``, in the place of ``LagReader``; an interrupt ends them."""
 
     def __init__(self) -> None:
         self.looks: Iterator[Report | GroupsReport | Exception] = iter([a_report()])
-        self.closed: list[str] = []
+        self.is_closed = False
         self.arguments: dict[str, Any] = {}
+
+    def __call__(self, settings: object, reset: Reset) -> Script:
+        self.arguments["reset"] = reset
+        return self
+
+    def read(self, names: tuple[str, ...]) -> GroupsReport:
+        self.arguments["groups"] = names
+        current = next(self.looks, KeyboardInterrupt())
+        if isinstance(current, BaseException):
+            raise current
+        if isinstance(current, GroupsReport):
+            return current
+        return GroupsReport(TIME, (replace(current, reset=self.arguments["reset"]),), {})
+
+    def close(self) -> None:
+        self.is_closed = True
 
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
-    """No cluster; no waiting between looks; after the last of them comes an interrupt."""
+    """No cluster; no waiting between looks."""
     script = Script()
-
-    class Reader:
-        def __init__(self, settings: object, reset: Reset) -> None:
-            script.arguments["reset"] = reset
-
-        def read(self, names: tuple[str, ...]) -> GroupsReport:
-            script.arguments["groups"] = names
-            current = next(script.looks, None)
-            if current is None:
-                raise KeyboardInterrupt
-            if isinstance(current, Exception):
-                raise current
-            if isinstance(current, GroupsReport):
-                return current
-            return GroupsReport(TIME, (replace(current, reset=script.arguments["reset"]),), {})
-
-        def close(self) -> None:
-            script.closed.append("reader")
-
-    monkeypatch.setattr(cli_lag, "LagReader", Reader)
+    monkeypatch.setattr(cli_lag, "LagReader", script)
     monkeypatch.setattr("time.sleep", lambda _: None)
     return script
 
@@ -269,7 +266,7 @@ def test_report_is_printed_once(script: Script) -> None:
     done = run()
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.splitlines() == lines(a_report())
-    assert script.closed == ["reader"]
+    assert script.is_closed
     assert script.arguments == {"groups": ("billing",), "reset": "earliest"}
 
 
@@ -285,7 +282,7 @@ def test_report_is_printed_once_as_json(script: Script) -> None:
 def test_failed_first_report_ends_the_command(script: Script, words: list[str]) -> None:
     script.looks = iter([GroupError("there is no group 'billing'")])
     assert isinstance(run(*words).exception, GroupError)
-    assert script.closed == ["reader"]
+    assert script.is_closed
 
 
 def test_watch_into_a_pipe_prints_reports_in_turn(script: Script) -> None:
@@ -300,7 +297,7 @@ def test_watch_into_a_pipe_prints_reports_in_turn(script: Script) -> None:
         head = " ".join(block[-len(others) - 2 : -len(others)])  # it does not fit into a line
         assert re.fullmatch(rf"\d\d:\d\d:\d\d UTC  {first}", head.strip())
         assert block[-len(others) :] == others
-    assert script.closed == ["reader"]
+    assert script.is_closed
 
 
 def test_failed_report_does_not_end_a_watch(script: Script) -> None:

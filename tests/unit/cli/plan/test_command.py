@@ -45,21 +45,6 @@ def test_unused_input_is_noted(strategy: str, problem: object, unused: str) -> N
     assert call("--compare", problem=problem).stderr == ""
 
 
-def test_invalid_claims_are_noted() -> None:
-    problem = {"topics": {"t": 1}, "members": [{"id": "a", "topics": ["t", "x"], "owned": [["t", 9]]}]}
-    assert call(problem=problem).stderr == (
-        "note: member a subscribes to unknown topic 'x', claims 1 partition that does not exist; "
-        "the leader ignores those parts\n"
-    )
-
-
-def test_missing_priorities_are_noted_under_failover() -> None:
-    assert call("--strategy", "failover", problem=ACTIVE_AND_PASSIVE).stderr == ""
-    stderr = call("--strategy", "failover").stderr
-    assert stderr == "note: 3 of 3 members have no priority: they rank last\n"
-    assert call("--compare").stderr == ""
-
-
 # --- usage -------------------------------------------------------------------------------------------------
 
 
@@ -120,19 +105,40 @@ def test_invalid_file_is_a_usage_error(problem: object, message: str, compare: b
     assert message in usage(*["--compare"] * compare, problem=problem)
 
 
+CLAIMS = {"topics": {"t": 1}, "members": [{"id": "a", "topics": ["t", "x"], "owned": [["t", 9]]}]}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "problem", "note"),
+    [
+        (
+            "sticky",
+            CLAIMS,
+            "member a subscribes to unknown topic 'x', claims 1 partition that does not exist; "
+            "the leader ignores those parts",
+        ),
+        ("failover", TWO_AND_ONE_MORE, "3 of 3 members have no priority: they rank last"),
+        (
+            "sticky",
+            IN_RACKS | {"members": [{"id": "c1"}]},
+            "racks have no effect: no member is known to share a rack with a replica",
+        ),
+        (
+            "sticky",
+            {"topics": {"orders": 4}, "members": [{"id": "c1", "rack": "a"}]},
+            "racks have no effect: no member is known to share a rack with a replica",
+        ),
+    ],
+    ids=["invalid claims", "no priorities", "no member's rack", "no replica's rack"],
+)
+def test_input_without_effect_is_noted(strategy: str, problem: object, note: str) -> None:
+    assert call("--strategy", strategy, problem=problem).stderr == f"note: {note}\n"
+
+
 def test_at_most_five_notes_are_printed() -> None:
     members = [{"id": f"m{i}", "topics": []} for i in range(60)]
     first, *_, last = lines = call(problem={"topics": {"t": 1}, "members": members}).stderr.splitlines()
     assert (len(lines), first, last) == (6, "note: member m0 subscribes to no topic", "note: ... and 55 more")
-
-
-@pytest.mark.parametrize("left_out", ["racks", "rack"])
-def test_racks_without_replicas_are_noted(left_out: str) -> None:
-    problem = IN_RACKS | {"members": [{"id": "c1"} | ({} if left_out == "rack" else {"rack": "a"})]}
-    if left_out == "racks":
-        problem.pop("racks")
-    stderr = call("--strategy", "sticky", problem=problem).stderr
-    assert stderr == "note: racks have no effect: no member is known to share a rack with a replica\n"
 
 
 def test_too_many_racks_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:

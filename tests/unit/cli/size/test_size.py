@@ -27,7 +27,6 @@ from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.lag.rates import Rate
 from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.plan import TopicPartition
-from kafka_assignors.simulation import Scenario, simulate
 from kafka_assignors.simulation.sizing import Target, size
 from tests.support.examples import ROOT
 from tests.unit.cli.printed import printed
@@ -193,9 +192,7 @@ def test_size_needs_a_rate_a_known_strategy_and_no_rebalance() -> None:
         sized(REQUEST, now, now)
     with pytest.raises(GroupError, match="runs 'theirs', which is not in this package: give --strategy"):
         sized(GIVEN_RATE, now, look([1, 2], [0, 0], strategy="theirs"))
-    with pytest.raises(
-        GroupError, match=r"is stateful: see kafka-assignors tasks; size does not plan tasks$"
-    ):
+    with pytest.raises(GroupError, match="is stateful: see kafka-assignors tasks; size does not plan tasks"):
         sized(GIVEN_RATE, now, look([1, 2], [0, 0], strategy="stateful"))
     chosen = replace(GIVEN_RATE, strategy="range")
     assert sized(chosen, now, look([1, 2], [0, 0], strategy="theirs")).strategy == "range"
@@ -404,20 +401,6 @@ def test_old_plan_is_reported_with_the_size_that_would_do_after_a_rebalance() ->
     assert not made.is_fine
 
 
-def test_group_with_an_old_plan_grows_again_after_a_quarter_of_the_horizon() -> None:
-    """Dealt in turn, both heavy partitions have the same owner."""
-    two = look([55, 25, 55, 25], [0] * 4, 2, strategy="cooperative-lag-aware", reported=4)
-    three = look([55, 25, 25, 55], [0] * 4, 3, strategy="cooperative-lag-aware", reported=4)
-    times = iter([0.0, 60.0, 120.0, 180.0, 960.0])
-    sizes = started(replace(REQUEST, rate=100.0), two, two, two, three, three, clock=times.__next__)
-    made = [sizes.read() for _ in range(4)]
-    assert [(each.sizing.members, each.sizing.advised) for each in made] == [(2, 3), (2, 3), (3, 3), (3, 4)]
-    assert (
-        headline(made[2]) == "billing: 3 members, the right size for a time lag of 30s; its plan is too old"
-    )
-    assert not made[2].is_fine
-
-
 def test_sizes_are_planned_with_the_options_of_the_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the numbers of partitions may differ, a member reads the partition with half of the lag alone."""
     by_lag = look([0] * 8, [280] + [40] * 7, 2, strategy="cooperative-lag-aware")
@@ -455,30 +438,17 @@ def lines(report: SizeReport) -> list[str]:
 
 
 def test_report_says_from_which_step_its_sizes_use_a_mean() -> None:
-    """The load doubles in the second half of the horizon, which the mean of a forecast does not show."""
     now = look([1.0] * 12, [0] * 12)
-    expected = Expected(dict.fromkeys(owners_of(now.group), 3600 * 1.5), period_s=3600.0)
+    expected = Expected(dict.fromkeys(owners_of(now.group), 5400.0), period_s=3600.0)
     load = group_load(now, 3600, 10, expected=expected, source="feed")
     sizing = size(load.history, simulated("sticky"), Target(30, headroom=0), members=2)
-    least = [_least_by_trying(rate) for rate in (1.0, 1.5, 2.0)]
-    assert (least, [step.least.members for step in sizing.steps]) == ([2, 2, 3], least[:2])
     made = SizeReport("billing", TIME, "sticky", sizing, is_measured=False, forecasts=load.forecasts)
     mean_line = "the rows from +30m on use the mean of these 1h: a rise within the time may need more members"
     assert mean_line in lines(made)
     measured = group_load(now, 3600, 10)
     assert mean_line not in lines(replace(made, forecasts=measured.forecasts))
-    recorded = Forecasts("the load model", 12, 3600.0)
-    assert mean_line not in lines(replace(made, forecasts=recorded, recorded=True))
-
-
-def _least_by_trying(rate: float) -> int:
-    """Return the least size that holds 30 s for an hour of 12 partitions, if a member reads 10 records/s."""
-    history = group_load(look([rate] * 12, [0] * 12), 3600, 10).history
-    return next(
-        members
-        for members in range(1, 13)
-        if simulate(history, Scenario("", simulated("sticky"), members)).time_lag_max <= 30
-    )
+    recorded = replace(made, forecasts=Forecasts("the load model", 12, 3600.0), recorded=True)
+    assert mean_line not in lines(recorded)
 
 
 def test_page_shows_the_report() -> None:
@@ -486,10 +456,9 @@ def test_page_shows_the_report() -> None:
 
 
 def test_json_has_all_figures() -> None:
-    made = shown_report()
-    parsed = json.loads(json.dumps(made.as_json()))
-    assert (parsed["version"], parsed["group"], parsed["time"]) == (1, "billing", TIME)
-    assert (parsed["members"], parsed["advised"], parsed["rate"]) == (2, made.sizing.advised, 1200)
+    parsed = json.loads(json.dumps(shown_report().as_json()))
+    head = {"version": 1, "group": "billing", "time": TIME, "members": 2, "advised": 4, "rate": 1200}
+    assert head.items() <= parsed.items()
     assert [step["starts_s"] for step in parsed["steps"]] == [0, 1800]
     assert parsed["steps"][0]["limit"]["topic"] == "orders"
     assert parsed["hot"][0]["partition"] == 4
