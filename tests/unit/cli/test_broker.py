@@ -62,19 +62,9 @@ def test_stop_without_a_broker_succeeds(run: Run) -> None:
 def test_missing_java_is_one_line(run: Run) -> None:
     done = run("start", "--backend", "jars")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        "kafka-assignors: the broker needs Java 17 or newer: set JAVA_HOME, install a JDK 17+, "
-        "or pip install 'kafka-assignors[java]'\n"
-    )
+    assert done.stderr.startswith("kafka-assignors: the broker needs Java 17 or newer: ")
+    assert done.stderr.count("\n") == 1
     assert run("status").returncode == 1
-
-
-def test_missing_docker_is_one_line(run: Run) -> None:
-    done = run("start", "--backend", "docker")
-    assert done.returncode == 1
-    assert done.stderr == (
-        "kafka-assignors: no Docker engine with Compose answers: start Docker, or use backend 'jars'\n"
-    )
 
 
 @pytest.mark.parametrize("words", [["start", "--port", "0"], ["start", "--backend", "podman"], ["restart"]])

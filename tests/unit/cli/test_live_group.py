@@ -14,16 +14,9 @@ from kafka_assignors.lag.fetch.group import NEW_PROTOCOL, GroupMember, GroupStat
 from kafka_assignors.plan import Member, TopicPartition
 from kafka_assignors.wire import lag_user_data
 
-M1 = GroupMember(
-    "m-1",
-    None,
-    "c",
-    "h",
-    (TopicPartition("t0", 1), TopicPartition("t0", 0)),
-    topics=frozenset({"t0", "t1"}),
-    subscription_user_data=b"\x99 not ours",
-    generation=3,
-)
+OWNED = (TopicPartition("t0", 1), TopicPartition("t0", 0))
+M1 = GroupMember("m-1", None, "c", "h", OWNED, topics=frozenset({"t0", "t1"}), generation=3)
+M1 = replace(M1, subscription_user_data=b"\x99 not ours")
 GROUP = GroupState("g", "Stable", "sticky", (M1,), {})
 
 
@@ -165,10 +158,8 @@ def test_denied_topic_is_an_error() -> None:
 
 def test_racks_of_replicas_are_those_of_their_brokers() -> None:
     """By number, in any order of the response; racks without a member do not matter."""
-    partitions = tuple(
-        SimpleNamespace(partition_index=index, replica_nodes=nodes)
-        for index, nodes in ((1, [2, 3]), (0, [1, 2]))
-    )
+    replicas = {1: [2, 3], 0: [1, 2]}
+    partitions = tuple(SimpleNamespace(partition_index=p, replica_nodes=n) for p, n in replicas.items())
     brokers = [SimpleNamespace(node_id=node, rack=rack) for node, rack in ((1, "a"), (2, "b"), (3, None))]
     metadata = SimpleNamespace(topics=[topic("t", 0, partitions), topic("gone", 3)], brokers=brokers)
     assert replica_racks(metadata, {"a", "b"})["t"] == [frozenset("ab"), frozenset("b")]

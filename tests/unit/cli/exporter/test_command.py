@@ -63,13 +63,10 @@ def test_interval_has_bounds(seconds: str) -> None:
 
 
 def test_taken_port_is_one_line() -> None:
-    with socket.socket() as taken:
-        taken.bind((HOST, 0))
-        taken.listen()
+    with socket.create_server((HOST, 0)) as taken:
         port = taken.getsockname()[1]
-        done = CliRunner().invoke(
-            cli, ["exporter", "--bootstrap", "b:9092", "--listen", f"{HOST}:{port}"], env={}
-        )
+        words = ["exporter", "--bootstrap", "b:9092", "--listen", f"{HOST}:{port}"]
+        done = CliRunner().invoke(cli, words, env={})
     assert isinstance(done.exception, BrokerError)
     assert str(done.exception) == f"cannot listen on {HOST}:{port}: Address already in use"
 
