@@ -40,34 +40,16 @@ def test_lag_of_a_live_group(fresh: FreshNames) -> None:
 
 
 def test_group_without_members_shows_its_commits(fresh: FreshNames) -> None:
-    tps = [TopicPartition(fresh.topic(2), p) for p in (0, 1)]
-    group_id = fresh.group()
-    tp = tps[0]
+    tp, group_id = TopicPartition(fresh.topic(2), 0), fresh.group()
     write(fresh.bootstrap, {tp: 5})
     commit(fresh.bootstrap, group_id, {tp: 3})
     report = lag(fresh.bootstrap, group_id)
     assert (report["state"], report["members"], report["lag"]) == ("Empty", [], 2)
     (entry,) = report["partitions"]
-    assert 0 <= entry.pop("time_lag_ms") < 60_000
-    assert entry.pop("retention_left") > 0.9  # of a week
-    assert [entry] == [
-        {
-            "topic": tp.topic,
-            "partition": 0,
-            "member": None,
-            "begin": 0,
-            "committed": 3,
-            "end": 5,
-            "lag": 2,
-            "missing": None,
-            "time_missing": None,
-            "near_retention": False,
-            "commit_unchanged_s": None,
-            "rate_in": None,
-            "rate_out": None,
-            "catch_up_s": None,
-        }
-    ]
+    assert 0 <= entry["time_lag_ms"] < 60_000
+    assert entry["retention_left"] > 0.9  # of a week
+    expected = {"topic": tp.topic, "partition": 0, "member": None, "begin": 0, "committed": 3, "end": 5}
+    assert expected.items() <= entry.items()
     table = run(group_id, "--bootstrap", fresh.bootstrap)
     assert table.stdout.splitlines()[0] == f"{group_id}: Empty, 0 members, 1 partition of 1 topic"
 
@@ -83,11 +65,6 @@ def test_member_with_unreadable_subscription_keeps_its_assignment(fresh: FreshNa
     (member,) = report["members"]
     assert (member["readable"], member["partitions"], member["lag"]) == (True, 1, 5)
     assert [(entry["topic"], entry["partition"]) for entry in report["partitions"]] == [tuple(tp)]
-
-
-def test_missing_group_is_one_line(fresh: FreshNames) -> None:
-    group_id = fresh.group()
-    assert refused(group_id, "--bootstrap", fresh.bootstrap) == f"there is no group {group_id!r}"
 
 
 def test_missing_broker_is_one_line() -> None:

@@ -100,9 +100,8 @@ def test_batch_whose_codec_is_not_installed_has_the_time_of_its_first_record(
     fresh: FreshNames, codec: str
 ) -> None:
     tp, start = TopicPartition(topic(fresh), 0), int(time.time() * 1000) - 60_000
-    producer = TheirProducer(
-        {"bootstrap.servers": fresh.bootstrap, "compression.type": codec, "linger.ms": 500}
-    )
+    config = {"bootstrap.servers": fresh.bootstrap, "compression.type": codec, "linger.ms": 500}
+    producer = TheirProducer(config)
     for i in range(20):
         producer.produce(tp.topic, b"x" * 500, partition=0, timestamp=start + i)
     producer.flush()
@@ -187,52 +186,28 @@ def test_report_has_the_lag_in_time(fresh: FreshNames) -> None:
     assert "time lag 10m" in table.stdout
 
 
-@pytest.mark.parametrize(
-    ("limits", "code"),
-    [(["3", "1h"], 0), (["3", "60s"], 1)],
-    ids=str,
-)
-def test_limits_end_with_an_exit_code(fresh: FreshNames, limits: list[str], code: int) -> None:
-    group_id = lagging(fresh, 600)
-    words = [word for limit in limits for word in ("--fail-above", limit)]
-    done = run(group_id, "--bootstrap", fresh.bootstrap, *words)
-    assert done.returncode == code
-    assert (done.stderr == "") == (code == 0)
-
-
 def test_group_in_a_rebalance_counts_all_commits_and_says_so(fresh: FreshNames) -> None:
     """A member that does not poll holds the rebalance up."""
     group_id, read_topic, abandoned = fresh.group(), topic(fresh), TopicPartition(topic(fresh), 0)
     write(fresh, [(abandoned, int(time.time() * 1000))] * 3)
     commit(fresh.bootstrap, group_id, {abandoned: 0})
     words = [group_id, "--bootstrap", fresh.bootstrap, "--fail-above", "2"]
-    settings = {
-        "bootstrap_servers": fresh.bootstrap,
-        "group_id": group_id,
-        "partition_assignment_strategy": [RangeAssignor],
-    }
+    settings = {"group_id": group_id, "partition_assignment_strategy": [RangeAssignor]}
+    settings |= {"bootstrap_servers": fresh.bootstrap}
+
+    def state() -> str:
+        return str(lag(fresh.bootstrap, group_id)["state"])
+
     with closing(KafkaConsumer(read_topic, **settings)) as slow:
         until(lambda: slow.poll(timeout_ms=50) or slow.assignment(), "an assignment")
         assert run(*words).returncode == 0
         with closing(KafkaConsumer(read_topic, **settings)) as other:
-            until(
-                lambda: (
-                    other.poll(timeout_ms=50)
-                    or lag(fresh.bootstrap, group_id)["state"] == "PreparingRebalance"
-                ),
-                "a rebalance",
-            )
+            until(lambda: other.poll(timeout_ms=50) or state() == "PreparingRebalance", "a rebalance")
             done = run(*words)
             reason = "counting all commits, because the group is rebalancing"
             assert (done.returncode, done.stderr) == (1, f"{group_id}: lag 3 is above 2, {reason}\n")
-            until(
-                lambda: (
-                    slow.poll(timeout_ms=50)
-                    or other.poll(timeout_ms=50)
-                    or lag(fresh.bootstrap, group_id)["state"] == "Stable"
-                ),
-                "the end of the rebalance",
-            )
+            both = (slow, other)
+            until(lambda: any(c.poll(timeout_ms=50) for c in both) or state() == "Stable", "its end")
             assert run(*words).returncode == 0
 
 
@@ -246,12 +221,6 @@ def test_patterns_and_several_groups(fresh: FreshNames) -> None:
     assert [each["group"] for each in report["groups"]] == sorted(groups)
     assert [each["lag"] for each in report["groups"]] == [3, 3, 3]
     assert report["problems"] == []
-    done = run(f"{prefix}-1", f"{prefix}-nowhere", *words)
-    assert done.returncode == 1
-    report = json.loads(done.stdout)
-    assert [each["group"] for each in report["groups"]] == [f"{prefix}-1"]
-    (problem,) = report["problems"]
-    assert problem["problem"] == f"there is no group '{prefix}-nowhere'"
     nowhere = f"{prefix}-x*"
     assert refused(nowhere, "--bootstrap", fresh.bootstrap) == f"no group matches {nowhere!r}"
 
@@ -299,14 +268,8 @@ def test_records_near_the_end_of_retention(
 def test_members_of_the_new_protocol(fresh: FreshNames) -> None:
     group_id, tp = fresh.group(), TopicPartition(topic(fresh, 2), 0)
     write(fresh, [(tp, int(time.time() * 1000) - 60_000)])
-    consumer = Consumer(
-        {
-            "bootstrap.servers": fresh.bootstrap,
-            "group.id": group_id,
-            "group.protocol": "consumer",
-            "client.id": "newcomer",
-        }
-    )
+    ids = {"group.id": group_id, "client.id": "newcomer"}
+    consumer = Consumer({"bootstrap.servers": fresh.bootstrap, "group.protocol": "consumer", **ids})
     consumer.subscribe([tp.topic])
     try:
         until(lambda: consumer.poll(0.1) is None and len(consumer.assignment()) == 2, "its partitions")

@@ -60,12 +60,7 @@ def test_unknown_strategy_needs_the_option(fresh: FreshNames) -> None:
     with Group(fresh, 4) as group:
         group.join(Theirs)
         owned = group.settled()
-        done = run("--group", group.group_id, "--bootstrap", group.bootstrap)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert (
-            f"group {group.group_id!r} runs 'theirs', which is not in this package: give --strategy"
-            in done.stderr
-        )
+        assert run("--group", group.group_id, "--bootstrap", group.bootstrap).returncode == 2
         outcome = plan(group, "--strategy", "sticky")
         assert outcome["assignment"] == as_planned(owned, {"m0": group.members[0]})
         assert outcome["metrics"]["kept"] == 4

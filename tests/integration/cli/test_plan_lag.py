@@ -12,15 +12,14 @@ from typing import Any
 import pytest
 from kafka.admin import ResourceType
 
-from kafka_assignors import CooperativeLagAwareAssignor, LagAwareAssignor, RangeAssignor, StickyAssignor
+from kafka_assignors import CooperativeLagAwareAssignor, LagAwareAssignor
 from kafka_assignors.assignor.lag.base import LagAssignor
 from kafka_assignors.broker import development_broker
 from kafka_assignors.cli.plan.live_lag import TIMEOUT_MS
 from kafka_assignors.plan import TopicPartition
-from kafka_assignors.strategies import STRATEGIES
 from tests.integration.cli.plan_command import as_planned, plan, run
 from tests.integration.conftest import FreshNames
-from tests.integration.guarded import PASSWORD, USER, Guarded
+from tests.integration.guarded import PASSWORD, Guarded, login
 from tests.integration.lagging import commit, write
 from tests.integration.members import Group, about
 from tests.integration.reading import leaderless
@@ -74,54 +73,6 @@ def test_plan_equals_the_leaders_assignment(fresh: FreshNames, kind: type[LagAss
         assert foreseen["metrics"]["max_load"] == max(loads(foreseen, lags))
         members["m1"].close()
         assert as_planned(group.settled(), members) == foreseen["assignment"]
-
-
-def test_comparison_with_another_strategy(fresh: FreshNames) -> None:
-    """All figures come from one fetch of lag, also for strategies that ignore lag."""
-    with Group(fresh, 4) as group:
-        lags = filled(group, 60, 50, 2, 1)
-        group.join_all(2, RangeAssignor)
-        before = group.settled()
-        compared = {entry["strategy"]: entry for entry in json_of(group, "--compare")}
-        assert list(compared) == list(STRATEGIES)
-        for name, entry in compared.items():
-            assert entry["metrics"]["max_load"] == max(loads(entry, lags)), name
-            assert (entry["metrics"]["load_lower_bound"], entry["metrics"]["load_unit"]) == (60, "records"), (
-                name
-            )
-        assert compared["range"]["metrics"]["max_load"] == 110
-        better = compared["cooperative-lag-aware"]
-        assert (better["metrics"]["max_load"], better["metrics"]["moved"]) == (61, 2)
-        assert better == json_of(group, "--strategy", "cooperative-lag-aware")
-        assert sum("moved for load" in why["reason"] for why in better["why"]) == 2
-        assert group.settled() == before
-        # Lag is fetched neither for strategies without lag nor with --no-lag.
-        assert json_of(group)["metrics"]["load_unit"] == "partitions"
-        assert json_of(group, "--compare", "--no-lag")[0]["metrics"]["load_unit"] == "partitions"
-
-
-def json_of(group: Group, *words: str, expected_message: str = "") -> Any:
-    """The JSON of a live group, and the notes beside it."""
-    done = run("--group", group.group_id, "--bootstrap", group.bootstrap, "--output", "json", *words)
-    assert (done.returncode, done.stderr) == (0, expected_message)
-    return json.loads(done.stdout)
-
-
-def test_reset_decides_lag_without_a_commit(fresh: FreshNames) -> None:
-    with Group(fresh, 3) as group:
-        topic = group.topics[0]
-        write(group.bootstrap, {TopicPartition(topic, p): 10 * p for p in range(3)})
-        commit(group.bootstrap, group.group_id, {TopicPartition(topic, 1): 4})
-        group.join_all(2, StickyAssignor)
-        group.settled()
-        words = ("--strategy", "lag-aware")
-        expected_message = (
-            "note: no commit in 1 of 3 partitions: all their records count as lag, as with "
-            "auto_offset_reset=earliest; if none should, give --reset latest\n"
-        )
-        assert json_of(group, *words, expected_message=expected_message)["metrics"]["max_load"] == 20
-        assert json_of(group, *words, "--reset", "earliest")["metrics"]["max_load"] == 20
-        assert json_of(group, *words, "--reset", "latest")["metrics"]["max_load"] == 6
 
 
 def test_partitions_without_lag_count_as_their_topics_mean() -> None:
@@ -186,12 +137,9 @@ def test_describe_rights_are_enough_to_plan(guarded: Guarded, tmp_path: Path) ->
         group.settled()
         guarded.allow(ResourceType.GROUP, group.group_id)
         guarded.allow(ResourceType.TOPIC, group.topics[0])
-        config = tmp_path / "client.properties"
-        config.write_text(
-            f"bootstrap.servers={guarded.sasl}\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
-            f"sasl.username={USER}\nsasl.password={PASSWORD}\n"
-        )
-        done = run("--group", group.group_id, "--config", str(config), "--output", "json")
+        secret = {"KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD": PASSWORD}
+        words = ("--group", group.group_id, *login(guarded, tmp_path / "client.properties"))
+        done = run(*words, "--output", "json", **secret)
         assert done.stderr.splitlines() == [ASSUMED]
         assert json.loads(done.stdout)["metrics"]["max_load"] == 30
         assert PASSWORD not in done.stdout + done.stderr

@@ -172,22 +172,3 @@ def test_group_that_was_restarted_at_once_has_a_size_from_its_second_look_on(fre
         after = sizes.read()
         assert after.sizing.members == 2
         assert not any("has just started" in note for note in after.notes)
-
-
-@pytest.mark.long
-def test_unknown_group_and_a_group_without_a_rate_are_one_line(fresh: FreshNames) -> None:
-    with Group(fresh, 1) as group:
-        missing = run_command(*words(group))
-        assert (missing.returncode, missing.stdout) == (1, "")
-        assert missing.stderr == f"kafka-assignors: there is no group {group.group_id!r}\n"
-        group.join(CooperativeStickyAssignor)
-        group.settled()
-        without = [word for word in words(group) if word not in {"--rate", "100"}]
-        for every, message in (
-            ("2s", "a member's rate is measured over at least 20 s, and the looks span 2 s so far"),
-            ("20s", "no member of "),
-        ):
-            idle = run_command(*without, "--every", every)
-            assert (idle.returncode, idle.stdout) == (1, "")
-            assert idle.stderr.startswith(f"kafka-assignors: {message}")
-            assert idle.stderr.count("\n") == 1

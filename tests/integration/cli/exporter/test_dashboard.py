@@ -47,12 +47,8 @@ def scrapes(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> l
             commit(kafka_bootstrap, group_id, dict.fromkeys(tps, READ * (number + 1)))
             lag = 2 * (WRITTEN - READ) * (number + 1)
             running.wait_for([lag], "kafka_consumergroup_group_sum_lag", group=group_id)
-            samples = [
-                sample
-                for family in text_string_to_metric_families(running.text())
-                for sample in family.samples
-            ]
-            pages.append(Scrape(number * EVERY_S, samples))
+            families = text_string_to_metric_families(running.text())
+            pages.append(Scrape(number * EVERY_S, [s for family in families for s in family.samples]))
     return pages
 
 

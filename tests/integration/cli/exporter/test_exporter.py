@@ -47,32 +47,20 @@ def test_scrape_of_live_groups(fresh: FreshNames, tmp_path: Path) -> None:
         ) as running:
             running.wait_for([2], SUM, cluster_name="c", group=without_members)
             (unowned,) = running.samples(LAG, group=without_members)
-            assert unowned.labels == {
-                "cluster_name": "c",
-                "group": without_members,
-                "topic": other.topic,
-                "partition": "0",
-                "member_host": "unknown",
-                "consumer_id": "unknown",
-                "client_id": "unknown",
-            }
+            place = {"cluster_name": "c", "group": without_members, "topic": other.topic, "partition": "0"}
+            nobody = dict.fromkeys(("member_host", "consumer_id", "client_id"), "unknown")
+            assert unowned.labels == place | nobody
             assert running.values("kafka_partition_latest_offset", topic=other.topic) == [5]
             assert running.values(UP) == [1]
             families = {family.name for family in text_string_to_metric_families(running.text())}
             assert families == set(METRICS)
-            assert {sample.labels["group"] for sample in running.samples(SUM)} <= {
-                group.group_id,
-                without_members,
-            }
+            assert {s.labels["group"] for s in running.samples(SUM)} <= {group.group_id, without_members}
             shown = {
-                TopicPartition(s.labels["topic"], int(s.labels["partition"])): (
-                    s.labels["consumer_id"],
-                    s.value,
-                )
+                (s.labels["topic"], int(s.labels["partition"]), s.labels["consumer_id"], s.value)
                 for s in running.samples(LAG, group=group.group_id)
             }
             assert shown == {
-                tp: (about(member, "member_id"), 5 - tp.partition)
+                (*tp, about(member, "member_id"), 5 - tp.partition)
                 for member in group.members
                 for tp in owned[member.name]
             }
@@ -93,9 +81,8 @@ def test_lag_in_seconds_is_the_age_of_the_oldest_unread_record(fresh: FreshNames
         producer.flush()
     producer.close()
     commit(fresh.bootstrap, group_id, {TopicPartition(topic, 0): 1, TopicPartition(topic, 1): 0})
-    with exporter(
-        tmp_path, "--bootstrap", fresh.bootstrap, "--interval", "1", "--groups", group_id
-    ) as running:
+    words = ("--bootstrap", fresh.bootstrap, "--interval", "1", "--groups", group_id)
+    with exporter(tmp_path, *words) as running:
         until(lambda: len(running.values(SECONDS)) == 2, "lag in seconds")
         late, read = running.values(SECONDS)
         assert 600 <= late < 700
@@ -186,9 +173,8 @@ def test_readings_share_connections_until_one_fails(
     tp, group_id = TopicPartition(names.topic(), 0), names.group()
     write(guarded.bootstrap, {tp: 5})
     commit(guarded.bootstrap, group_id, {tp: 2})
-    with exporter(
-        tmp_path, "--bootstrap", guarded.proxied, "--interval", "1", "--groups", group_id
-    ) as running:
+    words = ("--bootstrap", guarded.proxied, "--interval", "1", "--groups", group_id)
+    with exporter(tmp_path, *words) as running:
         running.wait_for([3], SUM)
         made = guarded.proxy.accepted
         for committed in (3, 4):

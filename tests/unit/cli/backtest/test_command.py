@@ -12,13 +12,13 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from kafka_assignors.broker import Progress
-from kafka_assignors.cli import cli
 from kafka_assignors.cli.backtest import command as cli_backtest
 from kafka_assignors.cli.backtest.options import parse_moment, read_parameters
 from kafka_assignors.cli.backtest.view import backtest_lines, progress_line, show_scenarios
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.pipeline.backtest.phrases import for_each_group, verdict
+from kafka_assignors.strategies import STRATEGIES
 from tests.unit.cli.printed import printed
 from tests.unit.pipeline.backtest.trials import small_results
 
@@ -33,11 +33,12 @@ def call(*arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--strategies", "rnage"), "unknown 'rnage', expected one of range"),
-        (("--strategies", "rnage"), "or your own as MODULE:CLASS"),
+        (
+            ("--strategies", "rnage"),
+            f"unknown 'rnage', expected one of {', '.join(STRATEGIES)}, or your own as MODULE:CLASS",
+        ),
         (("--strategies", "range,,sticky"), "--strategies: a value is missing"),
         (("--param", "min_improvement"), "--param min_improvement: expected NAME=VALUE,VALUE"),
-        (("--param", "min_improvement="), "expected NAME=VALUE,VALUE"),
         (
             ("--param", "min_improvment=1"),
             "--param min_improvment: unknown, expected one of max_partition_skew",
@@ -46,7 +47,6 @@ def call(*arguments: str) -> Result:
         (("--param", "min_improvement=2"), "--param min_improvement: expected a number from 0 to below 1"),
         (("--param", "load=all"), "--param load: expected one of lag, forecast, got 'all'"),
         (("--param", "warm_up_s=-1"), "--param warm_up_s: expected a number of seconds from 0, got -1"),
-        (("--param", "warm_up_s=true"), "--param warm_up_s: expected a number of seconds from 0, got True"),
         (
             ("--param", f"warm_up_s=1{'0' * 309}"),
             "--param warm_up_s: expected a number of seconds from 0, got 10000",
@@ -55,9 +55,7 @@ def call(*arguments: str) -> Result:
         (("--param", "replan_s=" + ",".join("1" * 501)), "501 values given, at most 500"),
         (("--strategies", "range", "--param", "min_improvement=0.1"), "none of range has it"),
         (("--members", "2,x"), "'x' is not a whole number above 0"),
-        (("--members", "2.5"), "'2.5' is not a whole number above 0"),
         (("--service-rate", "nan"), "'nan' is not a number above 0"),
-        (("--scale-arrivals", "0"), "'0' is not a number above 0"),
         (("--churn", "jion@3"), "'jion@3'"),
         (("--since", "yesterday"), "'yesterday' is not like 2026-11-22"),
         (("--since", "2026-11-22", "--until", "2026-11-22"), "--until must be after --since"),
@@ -95,23 +93,11 @@ def test_missing_extra_is_reported_before_a_folder_is_made(
     assert not (tmp_path / "out").exists()
 
 
-def test_command_is_listed_with_its_help() -> None:
-    result = CliRunner().invoke(cli, ["--help"])
-    assert "backtest" in result.output
-    assert "recommend" in result.output
-
-
 def test_parameters_are_choices_or_surroundings_and_their_values_json_or_text() -> None:
-    parsed = read_parameters(
-        CONTEXT,
-        PARAM,
-        ["max_partition_skew=1,null", "rebalance_on_skew=true,false", "load=lag", "warm_up_s=0,2.5"],
-    )
-    assert parsed.choices == {
-        "max_partition_skew": [1, None],
-        "rebalance_on_skew": [True, False],
-        "load": ["lag"],
-    }
+    given = ["max_partition_skew=1,null", "rebalance_on_skew=true,false", "load=lag", "warm_up_s=0,2.5"]
+    parsed = read_parameters(CONTEXT, PARAM, given)
+    choices = {"max_partition_skew": [1, None], "rebalance_on_skew": [True, False], "load": ["lag"]}
+    assert parsed.choices == choices
     assert parsed.surroundings == {"warm_up_s": [0.0, 2.5]}
 
 
@@ -131,12 +117,6 @@ def test_time_without_a_zone_is_utc(given: str, means: str) -> None:
 # --- progress ----------------------------------------------------------------------------------------------
 
 
-def test_progress_line_has_count_rate_and_time_left() -> None:
-    assert progress_line(0, 1000, 0.0) == "scenario 0 of 1,000"
-    assert progress_line(120, 1000, 30.0) == "scenario 120 of 1,000, 4.0/s, 220 s left"
-    assert progress_line(1000, 1000, 250.0) == "scenario 1,000 of 1,000, 4.0/s"
-
-
 def test_progress_lines_are_5_s_apart_and_one_is_at_the_end() -> None:
     now = 0.0
     stream = io.StringIO()
@@ -150,6 +130,7 @@ def test_progress_lines_are_5_s_apart_and_one_is_at_the_end() -> None:
         "scenario 2 of 4, 0.4/s, 6 s left",
         "scenario 4 of 4, 0.6/s",
     ]
+    assert progress_line(0, 1000, 0.0) == "scenario 0 of 1,000"
 
 
 def test_terminal_shows_a_bar_with_the_rate() -> None:

@@ -13,25 +13,20 @@ from kafka_assignors.cli.exporter.server import KEPT_INTERVALS
 from tests.unit.cli.exporter.cluster_reading import a_reading
 
 # Metrics.scala of kafka-lag-exporter 0.8.2: name, help, labels.
+_LOG, _GROUP = ("cluster_name", "topic", "partition"), ("cluster_name", "group")
 _PARTITION = ("cluster_name", "group", "topic", "partition", "member_host", "consumer_id", "client_id")
 KAFKA_LAG_EXPORTER = {
-    "kafka_partition_latest_offset": (
-        "Latest offset of a partition",
-        ("cluster_name", "topic", "partition"),
-    ),
-    "kafka_partition_earliest_offset": (
-        "Earliest offset of a partition",
-        ("cluster_name", "topic", "partition"),
-    ),
-    "kafka_consumergroup_group_max_lag": ("Max group offset lag", ("cluster_name", "group")),
-    "kafka_consumergroup_group_max_lag_seconds": ("Max group time lag", ("cluster_name", "group")),
-    "kafka_consumergroup_group_sum_lag": ("Sum of group offset lag", ("cluster_name", "group")),
+    "kafka_partition_latest_offset": ("Latest offset of a partition", _LOG),
+    "kafka_partition_earliest_offset": ("Earliest offset of a partition", _LOG),
+    "kafka_consumergroup_group_max_lag": ("Max group offset lag", _GROUP),
+    "kafka_consumergroup_group_max_lag_seconds": ("Max group time lag", _GROUP),
+    "kafka_consumergroup_group_sum_lag": ("Sum of group offset lag", _GROUP),
     "kafka_consumergroup_group_offset": ("Last group consumed offset of a partition", _PARTITION),
     "kafka_consumergroup_group_lag": ("Group offset lag of a partition", _PARTITION),
     "kafka_consumergroup_group_lag_seconds": ("Group time lag of a partition", _PARTITION),
     "kafka_consumergroup_group_topic_sum_lag": (
         "Sum of group offset lag across topic partitions",
-        ("cluster_name", "group", "topic"),
+        (*_GROUP, "topic"),
     ),
     "kafka_consumergroup_poll_time_ms": ("Group time poll time", ("cluster_name",)),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,13 @@ PAGE, CONNECTION = (
 def blocks(kind: str, page: str = PAGE) -> list[str]:
     """The fenced blocks of a kind."""
     return re.findall(rf"^```{kind}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+
+
+def assert_in_table(names: Iterable[str], table: str) -> None:
+    """Fail for a name that no row of a table explains."""
+    assert names
+    for name in names:
+        assert re.search(rf"^\|[^|]*`{re.escape(name)}`[^|]*\|", table, re.MULTILINE), name
 
 
 def known(error: pytest.ExceptionInfo[Exception]) -> list[str]:
@@ -67,8 +75,7 @@ def test_every_field_is_on_the_page() -> None:
     with pytest.raises(ProblemError) as members:
         parse_problem({"members": [{"?": 0}]})
     table = PAGE[PAGE.index("## A group in a file") : PAGE.index("## Lag")]
-    for name in [n for n in known(top) if n != "members"] + [f"members[].{n}" for n in known(members)]:
-        assert re.search(rf"^\|[^|]*`{re.escape(name)}`[^|]*\|", table, re.MULTILINE), name
+    assert_in_table({*known(top)} - {"members"} | {f"members[].{name}" for name in known(members)}, table)
 
 
 def test_every_problem_on_the_page_is_named_and_valid() -> None:
@@ -85,8 +92,7 @@ def test_every_field_of_the_answer_is_on_the_page() -> None:
         words = ["--file", "-", "--output", "json"]
         found = json.loads(CliRunner().invoke(cli_plan.command, words, input=json.dumps(problem)).stdout)
         fields |= {name for name in found if name != "metrics"} | {f"metrics.{m}" for m in found["metrics"]}
-    for name in fields:
-        assert re.search(rf"^\|[^|]*`{re.escape(name)}`[^|]*\|", PAGE, re.MULTILINE), name
+    assert_in_table(fields, PAGE)
 
 
 def test_every_option_that_changes_plans_is_in_a_table_with_its_default() -> None:
@@ -101,9 +107,7 @@ def test_every_option_that_changes_plans_is_in_a_table_with_its_default() -> Non
 
 
 def test_every_reason_is_on_the_page() -> None:
-    table = PAGE[PAGE.index("| reason | meaning |") :]
-    for reason in Reason:
-        assert re.search(rf"^\|[^|]*`{reason.value}`[^|]*\|", table, re.MULTILINE), reason
+    assert_in_table([reason.value for reason in Reason], PAGE[PAGE.index("| reason | meaning |") :])
 
 
 def test_every_security_setting_is_on_the_page() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -37,15 +38,11 @@ def test_plan_balances_lag_and_forecast_arrivals() -> None:
     assert before["metrics"]["max_load"] == 110
 
 
-def test_partition_that_moves_for_expected_load_counts_as_lost() -> None:
-    rows = {line.split()[0]: line.split() for line in call(problem=BUSY_SOON).stdout.splitlines() if line}
-    assert [rows[name][5] for name in ("c1", "c2")] == ["1", "1"]
-
-
-def test_note_explains_loads() -> None:
+def test_table_counts_moves_for_expected_load_as_lost_and_a_note_explains_loads() -> None:
     result = call(problem=BUSY_SOON)
-    assert "note: loads are lag and forecast arrivals\n" in result.stderr
-    assert "no forecast" not in result.stderr
+    rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line}
+    assert [rows[name][5] for name in ("c1", "c2")] == ["1", "1"]
+    assert result.stderr == "note: loads are lag and forecast arrivals\n"
 
 
 def test_forecasts_without_lags_are_enough() -> None:
@@ -58,8 +55,8 @@ def test_forecasts_without_lags_are_enough() -> None:
 def test_partition_without_forecast_counts_as_the_mean() -> None:
     problem = {**BUSY_SOON, "expected": {"orders": [900, None, 100]}}
     result = call("--output", "json", problem=problem)
+    assert json.loads(result.stdout)["metrics"]["max_load"] == 60 + 500 + 50 + 500
     assert "note: no forecast for 2 of 4 partitions: each counts as the mean of its topic\n" in result.stderr
-    assert planned(problem=problem)["metrics"]["max_load"] == 60 + 500 + 50 + 500
 
 
 def test_too_few_forecasts_are_ignored() -> None:
@@ -99,11 +96,7 @@ def test_compare_measures_all_strategies_by_the_same_loads() -> None:
     [
         ({"orders": [-1]}, "expected.orders[0]: expected a number >= 0.0, got -1"),
         ({"orders": [0, "5"]}, 'expected.orders[1]: expected a number or null, got "5"'),
-        ({"orders": [True]}, "expected.orders[0]: expected a number or null, got true"),
         ({"orders": [1e300]}, "expected.orders[0]: expected a number < 9.223372036854776e+18, got 1e+300"),
-        ({"orders": [0] * 5}, "expected.orders: 5 entries, but the topic has 4 partitions"),
-        ({"other": [0]}, "expected.other: topics has no such topic"),
-        ([], "expected: expected an object, got []"),
     ],
 )
 def test_invalid_forecasts_are_refused_by_name(expected: object, message: str) -> None:

@@ -60,12 +60,8 @@ def test_loads_are_weighted_by_capacity() -> None:
     problem = SKEWED | {"members": members}
     answer = planned(problem=problem)
     assert loads_of(answer["assignment"], SKEWED["lags"]) == {"c1": 300, "c2": 1500}
-    metrics = answer["metrics"]
-    assert (metrics["max_load"], metrics["load_lower_bound"], metrics["load_unit"]) == (
-        1500,
-        1500,
-        "weighted records",
-    )
+    loads = {"max_load": 1500, "load_lower_bound": 1500, "load_unit": "weighted records"}
+    assert loads.items() <= answer["metrics"].items()
     assert "largest load 1,500 weighted records, no plan has less than 1,500" in call(problem=problem).stdout
 
 
@@ -153,9 +149,8 @@ def test_option_of_another_strategy_is_refused() -> None:
         "--strategy", "sticky", "--option", "min_improvement=0", problem=SKEWED
     )
     assert f"options.min_improvement: {whose}" in usage(problem=with_option | {"strategy": "sticky"})
-    passed_over = call("--strategy", "sticky", problem=with_option)
-    assert passed_over.exit_code == 0
-    assert f"note: options.min_improvement: {whose}\n" in passed_over.stderr
+    ignored = call("--strategy", "sticky", problem=with_option)
+    assert (ignored.exit_code, f"note: options.min_improvement: {whose}\n" in ignored.stderr) == (0, True)
 
 
 def test_compare_passes_options_to_their_strategies() -> None:
@@ -170,38 +165,14 @@ def test_compare_passes_options_to_their_strategies() -> None:
 # --- tables ------------------------------------------------------------------------------------------------
 
 
-def test_the_table_shows_lag_by_member_and_by_change() -> None:
-    result = call(problem=SKEWED | {"lags": {"clicks": [9000, 1000], "orders": [6000]}})
-    assert [line.rstrip() for line in result.stdout.splitlines() if "─" not in line] == [
-        "cooperative-lag-aware: 2 members, 4 partitions of 2 topics",
-        "largest load 12,000 records, no plan has less than 12,000",
-        "kept 2, moved 2, spread 2, balance score 0",
-        "",
-        "member   partitions      lag   kept   gained   lost   first round",
-        "c1                2   10,000      1        1      1             1",
-        "c2                2   12,000      1        1      1             1",
-        "",
-        "2 kept, 2 moved for load",
-        "",
-        "partition     lag   from   to   why",
-        "clicks-1    1,000   c2     c1   moved for load, waits",
-        "orders-0    6,000   c1     c2   moved for load, waits",
-    ]
-    assert result.stderr == "note: no lag for 1 of 4 partitions: each counts as its topic's mean\n"
-
-
 def test_unknown_lag_is_a_question_mark() -> None:
     """Not the guess the plan is made with."""
     problem = SKEWED | {"members": [{"id": "c1"}, {"id": "c2"}], "lags": {"clicks": [None, 70]}}
-    shown = call(problem=problem).stdout
+    result = call(problem=problem)
+    assert result.stderr == "note: no lag for 3 of 4 partitions: each counts as its topic's mean\n"
+    shown = result.stdout
     assert re.search(r"^clicks-0 +\? +- +c\d +no owner before$", shown, re.MULTILINE)
     assert re.search(r"^clicks-1 +70 +- +c\d +no owner before$", shown, re.MULTILINE)
-
-
-def test_without_lag_the_table_has_no_lag_column() -> None:
-    shown = call().stdout
-    assert "lag" not in shown
-    assert "records" not in shown
 
 
 def test_member_with_fewer_partitions_by_lag_has_lost_some() -> None:
@@ -213,17 +184,6 @@ def test_member_with_fewer_partitions_by_lag_has_lost_some() -> None:
         assert f"2 {most}" in table
 
 
-@pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("lag", [7, 123_456_789])
-def test_comparison_fits_the_terminal(width: int, lag: int) -> None:
-    problem = SKEWED | {"lags": {"clicks": [lag, lag], "orders": [lag, lag]}}
-    lines = [line.rstrip() for line in call("--compare", problem=problem, width=width).stdout.splitlines()]
-    assert max(map(len, lines)) <= width
-    assert f"no plan has a max load of less than {2 * lag:,} records" in lines
-    (row,) = (line.split() for line in lines if line.startswith("cooperative-lag-aware "))
-    assert row[1:5] == ["4", "0", "0", f"{2 * lag:,}"]
-
-
 # --- notes -------------------------------------------------------------------------------------------------
 
 
@@ -232,11 +192,6 @@ def test_lag_strategy_without_lag_notes_planning_by_counts(strategy: str) -> Non
     assert call("--strategy", strategy).stderr == "note: no lags: planning by counts\n"
     assert call("--strategy", strategy, problem={}).stderr == ""
     assert call("--compare").stderr == ""
-
-
-def test_used_lags_have_no_note() -> None:
-    for words in [("--compare",), *(("--strategy", name) for name in BY_LAG)]:
-        assert call(*words, problem=SKEWED).stderr == ""
 
 
 def test_lags_too_large_to_add_are_noted() -> None:

@@ -25,13 +25,10 @@ from tests.unit.cli.plan.planning import TWO_AND_ONE_MORE, call, planned, usage
 OWN = "tests.support.group.own_strategies"
 
 
-def test_own_strategy_is_planned() -> None:
+def test_own_strategy_is_planned_and_compared() -> None:
     plan = planned("--strategy", f"{OWN}:ToTheFirst")
     assert plan["strategy"] == "to-the-first"
     assert plan["assignment"] == {"c1": [["orders", p] for p in range(6)], "c2": [], "c3": []}
-
-
-def test_own_strategy_stands_beside_the_others() -> None:
     plans = planned("--strategy", f"{OWN}:ToTheFirst", "--compare")
     assert [plan["strategy"] for plan in plans] == [*STRATEGIES, "to-the-first"]
 
@@ -46,20 +43,20 @@ def test_own_options_are_known() -> None:
 
 @dataclass(frozen=True, slots=True)
 class HotOptions(Options):
-    """Options that JSON has no form for."""
+    """JSON has no form for them."""
 
     topics: frozenset[str] = field(default=frozenset({"b", "c", "a"}), metadata={"plans": True})
     moment: date = field(default=date(2026, 1, 2), metadata={"plans": True})
 
 
 class Hot(ToTheFirst):
-    """A strategy with such options."""
+    """Has these options."""
 
     name = "hot"
     options_type = HotOptions
 
 
-def test_own_options_of_any_type_are_noted() -> None:
+def test_own_options_that_json_has_no_form_for_are_noted() -> None:
     assert assumed([Hot()], "hot", ()) == [
         "the group's options are unknown, assuming "
         'topics=["a", "b", "c"], moment="datetime.date(2026, 1, 2)" (--option)'
@@ -116,7 +113,6 @@ def test_guides_command_prints_the_output_on_the_page(
     ("arguments", "message"),
     [
         (("--strategies", f"{OWN}:Mine"), f"module '{OWN}' has no class 'Mine'"),
-        (("--strategies", "nowhere:Mine,range"), "no module 'nowhere'"),
         (("--param", "least=x", "--strategies", f"{OWN}:ToTheFirst"), "--param least: unknown"),
         (("--param", "most=1", "--strategies", f"{OWN}:ToTheLeast"), "--param most: unknown"),
         (("--param", "least=1,2", "--strategies", f"{OWN}:ToTheLeast"), "HISTORY: no folder"),

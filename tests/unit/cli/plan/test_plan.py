@@ -1,4 +1,4 @@
-"""``kafka-assignors plan`` on files: the JSON and the tables it prints."""
+"""``kafka-assignors plan`` on files: the JSON it prints, and tables that its page does not show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from rich.cells import cell_len
 
 from kafka_assignors.cli.plan import command as cli_plan
 from kafka_assignors.cli.tables import MEMBERS, ROWS, short_names
-from kafka_assignors.strategies import STRATEGIES
 from tests.unit.cli.plan.planning import ACTIVE_AND_PASSIVE, IN_RACKS, call, planned
 
 # --- JSON --------------------------------------------------------------------------------------------------
@@ -75,7 +74,9 @@ def test_table_with_racks_has_near() -> None:
     assert re.search(r"^c1 +2 +2 +0 +2$", shown, re.MULTILINE)
     assert "replica" not in call().stdout
     assert "near" in call("--compare", problem=IN_RACKS).stdout
-    assert "near" not in call("--compare").stdout
+    compared = call("--compare").stdout
+    assert "no plan has a max load of less than 2\n" in compared
+    assert "near" not in compared
 
 
 def test_failover_gives_each_topic_to_the_highest_priority_that_subscribes() -> None:
@@ -99,19 +100,10 @@ def test_table_of_failover() -> None:
     assert re.search(r"^orders-0 +c1 +c2 +moved to the highest priority$", table, re.MULTILINE)
 
 
-def test_eager_strategy_has_one_round() -> None:
-    assert "first round" not in call("--strategy", "sticky").stdout
-    answer = planned("--strategy", "sticky")
-    assert "first_round" not in answer
-    assert answer["why"][2]["reason"] == "moved for balance: c1"
-
-
 def test_strategy_without_history_assigns_in_order() -> None:
+    c1, c2 = (f"dealt in order: {owner}" for owner in ("c1", "c2"))
     reasons = [why["reason"] for why in planned("--strategy", "range")["why"]]
-    assert reasons == [
-        *("kept", "kept", "dealt in order: c1"),
-        *("kept", "dealt in order: c2", "dealt in order: c2"),
-    ]
+    assert reasons == ["kept", "kept", c1, "kept", c2, c2]
 
 
 def test_command_line_overrides_file_and_default() -> None:
@@ -121,12 +113,6 @@ def test_command_line_overrides_file_and_default() -> None:
     assert planned(problem=anybody)["strategy"] == "cooperative-sticky"
 
 
-def test_compare_lists_every_strategy() -> None:
-    answer = planned("--compare")
-    assert [entry["strategy"] for entry in answer] == list(STRATEGIES)
-    assert next(entry for entry in answer if entry["strategy"] == "cooperative-sticky") == planned()
-
-
 def test_empty_group_has_a_plan() -> None:
     answer = planned(problem={"topics": {"t": 1}})
     assert answer["assignment"] == {}
@@ -134,57 +120,20 @@ def test_empty_group_has_a_plan() -> None:
     assert call(problem={}).exit_code == 0
 
 
-def test_without_removes_a_member() -> None:
-    """Its partitions name it."""
+def test_without_removes_and_join_adds_members() -> None:
     answer = planned("--without", "c2", "--strategy", "sticky")
     assert set(answer["assignment"]) == {"c1", "c3"}
     assert [why["reason"] for why in answer["why"]] == ["kept"] * 3 + ["owner gone: c2"] * 3
-
-
-def test_join_adds_members() -> None:
-    answer = planned("--join", "3")
-    assert set(answer["assignment"]) == {"c1", "c2", "c3", "new-1", "new-2", "new-3"}
-    assert answer["metrics"]["max_load"] == 1
+    assert set(planned("--join", "2")["assignment"]) == {"c1", "c2", "c3", "new-1", "new-2"}
 
 
 # --- tables ------------------------------------------------------------------------------------------------
-
-
-def test_table_of_a_plan() -> None:
-    result = call()
-    assert result.exit_code == 0
-    assert [line.rstrip() for line in result.stdout.splitlines() if "─" not in line] == [
-        "cooperative-sticky: 3 members, 6 partitions of 1 topic",
-        "largest load 2, no plan has less than 2",
-        "kept 4, moved 2, spread 0, balance score 0",
-        "",
-        "member   partitions   kept   gained   lost   first round",
-        "c1                2      2        0      1             2",
-        "c2                2      2        0      1             2",
-        "c3                2      0        2      0             0",
-        "",
-        "4 kept, 2 moved for balance",
-        "",
-        "partition   from   to   why",
-        "orders-2    c1     c3   moved for balance, waits",
-        "orders-5    c2     c3   moved for balance, waits",
-    ]
 
 
 def test_unchanged_plan_has_no_list_of_changes() -> None:
     table = call("--without", "c3").stdout
     assert "6 kept" in table
     assert "partition " not in table
-
-
-def test_comparison_has_a_row_for_every_strategy() -> None:
-    table = call("--compare").stdout
-    rows = {line.split()[0]: line.split()[1:] for line in table.splitlines() if line and "─" not in line}
-    assert rows["range"] == ["3", "3", "-", "2", "0", "0"]
-    assert rows["cooperative-sticky"] == ["4", "2", "2", "2", "0", "0"]
-    assert rows["fairest-sticky"] == ["6", "0", "0", "3", "3", "6"]
-    assert set(STRATEGIES) <= rows.keys()
-    assert "no plan has a max load of less than 2" in table
 
 
 def large(members: int, partitions: int) -> dict[str, Any]:
@@ -211,9 +160,6 @@ def test_large_plan_is_cut_with_a_note() -> None:
     assert sum(line.startswith("worker-") for line in cut.splitlines()) == MEMBERS
     assert whole.count("no owner before") == ROWS + 5 + 1
     assert "…" not in whole
-
-
-def test_plan_that_just_fits_is_not_cut() -> None:
     assert "…" not in call(problem=large(MEMBERS, ROWS)).stdout
 
 
@@ -251,10 +197,8 @@ def test_members_with_the_same_claim_are_both_named() -> None:
 
 
 def test_partition_without_a_subscriber_counts_as_lost() -> None:
-    members = [
-        {"id": m, "owned": [["t", p]], "generation": 1, "topics": []}
-        for m, p in (("a", 0), ("b", 1), ("c", 1))
-    ]
+    owners = {"a": 0, "b": 1, "c": 1}
+    members = [{"id": m, "owned": [["t", p]], "generation": 1, "topics": []} for m, p in owners.items()]
     problem = {"topics": {"t": 2}, "members": members}
     rows = [line.split() for line in call(problem=problem).stdout.splitlines()]
     assert [row[4] for row in rows if row and row[0] in set("abc")] == ["1", "0", "0"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -82,9 +83,8 @@ def test_missing_member_fields_have_defaults() -> None:
 
 @pytest.mark.parametrize("name", ["instance_id", "rack", "generation", "priority", "capacity"])
 def test_null_equals_a_missing_field(name: str) -> None:
-    assert parse_problem({"members": [{"id": "c1", name: None}]}) == parse_problem(
-        {"members": [{"id": "c1"}]}
-    )
+    missing, null = ({"members": [{"id": "c1", **fields}]} for fields in ({}, {name: None}))
+    assert parse_problem(null) == parse_problem(missing)
 
 
 def test_empty_topics_do_not_mean_all_topics() -> None:
@@ -94,10 +94,7 @@ def test_empty_topics_do_not_mean_all_topics() -> None:
 
 def a_member(**fields: object) -> dict[str, object]:
     """A problem with an invalid third member."""
-    return {
-        "topics": {"orders": 2},
-        "members": [{"id": "c1"}, {"id": "c2"}, {"id": "c3", **fields}],
-    }
+    return {"topics": {"orders": 2}, "members": [{"id": "c1"}, {"id": "c2"}, {"id": "c3", **fields}]}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +102,6 @@ def a_member(**fields: object) -> dict[str, object]:
     [
         ([], "the file: expected an object, got []"),
         ({"version": 2}, "version: expected 1, got 2"),
-        ({"version": True}, "version: expected a whole number, got true"),
         ({"version": None}, "version: expected a whole number, got null"),
         ({"strategy": 7}, "strategy: expected a non-empty text or null, got 7"),
         ({"options": []}, "options: expected an object, got []"),
@@ -114,11 +110,8 @@ def a_member(**fields: object) -> dict[str, object]:
             "topic: unknown, expected one of version, strategy, options, topics, members, racks, lags, "
             "expected",
         ),
-        ({"topics": ["orders"]}, 'topics: expected an object, got ["orders"]'),
-        ({"topics": {"orders": "12"}}, 'topics.orders: expected a whole number, got "12"'),
         ({"topics": {"orders": 1.0}}, "topics.orders: expected a whole number, got 1.0"),
         ({"topics": {"orders": True}}, "topics.orders: expected a whole number, got true"),
-        ({"topics": {"orders": -1}}, "topics.orders: expected a whole number >= 0, got -1"),
         ({"topics": {"a.b": -1}}, 'topics."a.b": expected a whole number >= 0, got -1'),
         ({"topics": {"": 1}}, 'topics: expected a non-empty text that UTF-8 can encode, got ""'),
         (
@@ -126,10 +119,7 @@ def a_member(**fields: object) -> dict[str, object]:
             "topics: 1000001 partitions in total, at most 1000000 are allowed",
         ),
         ({"members": {}}, "members: expected an array, got {}"),
-        ({"members": ["c1"]}, 'members[0]: expected an object, got "c1"'),
         ({"members": [{}]}, "members[0].id: missing"),
-        ({"members": [{"id": ""}]}, 'members[0].id: expected a non-empty text that UTF-8 can encode, got ""'),
-        ({"members": [{"id": None}]}, "members[0].id: expected a non-empty text, got null"),
         (a_member(id="c1"), 'members[2].id: "c1" repeats members[0].id'),
         (
             {"members": [{"id": "a", "instance_id": "s"}, {"id": "b", "instance_id": "s"}]},
@@ -139,26 +129,15 @@ def a_member(**fields: object) -> dict[str, object]:
             a_member(id="\ud800"),
             'members[2].id: expected a non-empty text that UTF-8 can encode, got "\\ud800"',
         ),
-        (a_member(topics="orders"), 'members[2].topics: expected an array, got "orders"'),
         (a_member(topics=["orders", 3]), "members[2].topics[1]: expected a non-empty text, got 3"),
-        (a_member(owned={"orders": [1]}), 'members[2].owned: expected an array, got {"orders": [1]}'),
-        (
-            a_member(owned=[["orders"]]),
-            'members[2].owned[0]: expected an array of length 2, got ["orders"]',
-        ),
+        (a_member(owned=[["orders"]]), 'members[2].owned[0]: expected an array of length 2, got ["orders"]'),
         (a_member(owned=[["orders", "x"]]), 'members[2].owned[0][1]: expected a whole number, got "x"'),
-        (a_member(owned=[["orders", 0], [0, 0]]), "members[2].owned[1][0]: expected a non-empty text, got 0"),
         (
             a_member(owned=[["orders", 2**31]]),
             "members[2].owned[0][1]: expected a whole number <= 2147483647, got 2147483648",
         ),
-        (a_member(generation="5"), 'members[2].generation: expected a whole number or null, got "5"'),
-        (
-            a_member(generation=-2),
-            "members[2].generation: expected a whole number >= -1, got -2",
-        ),
+        (a_member(generation=-2), "members[2].generation: expected a whole number >= -1, got -2"),
         (a_member(rack=""), 'members[2].rack: expected a non-empty text that UTF-8 can encode, got ""'),
-        (a_member(instance_id=1), "members[2].instance_id: expected a non-empty text or null, got 1"),
         (a_member(priority=False), "members[2].priority: expected a whole number or null, got false"),
         (
             a_member(holds=True),
@@ -168,9 +147,7 @@ def a_member(**fields: object) -> dict[str, object]:
         (a_member(capacity=0), "members[2].capacity: expected a number >= 0.0009765625, got 0"),
         (a_member(capacity=1e300), "members[2].capacity: expected a number <= 1024.0, got 1e+300"),
         (a_member(capacity="2"), 'members[2].capacity: expected a number or null, got "2"'),
-        ({"racks": []}, "racks: expected an object, got []"),
         ({"racks": {"orders": [["a"]]}}, "racks.orders: topics has no such topic"),
-        ({"topics": {"a": 1}, "racks": {"a": "b"}}, 'racks.a: expected an array, got "b"'),
         ({"topics": {"a": 1}, "racks": {"a": ["b"]}}, 'racks.a[0]: expected an array, got "b"'),
         (
             {"topics": {"a": 2}, "racks": {"a": [["b"], ["b", ""]]}},
@@ -180,14 +157,7 @@ def a_member(**fields: object) -> dict[str, object]:
             {"topics": {"a": 1}, "racks": {"a": [[], []]}},
             "racks.a: 2 entries, but the topic has 1 partitions",
         ),
-        ({"lags": {"orders": [1]}}, "lags.orders: topics has no such topic"),
-        ({"topics": {"a": 1}, "lags": {"a": 5}}, "lags.a: expected an array, got 5"),
-        ({"topics": {"a": 1}, "lags": {"a": [1, 2]}}, "lags.a: 2 entries, but the topic has 1 partitions"),
-        ({"topics": {"a": 1}, "lags": {"a": [1.5]}}, "lags.a[0]: expected a whole number or null, got 1.5"),
-        (
-            {"topics": {"a": 1}, "lags": {"a": [-1]}},
-            "lags.a[0]: expected a whole number >= 0, got -1",
-        ),
+        ({"topics": {"a": 1}, "lags": {"a": [-1]}}, "lags.a[0]: expected a whole number >= 0, got -1"),
         ({"strategy": ["x" * 500]}, 'strategy: expected a non-empty text or null, got ["' + "x" * 58 + "…"),
     ],
 )
@@ -198,14 +168,13 @@ def test_errors_name_the_path_of_the_field(problem: object, message: str) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ('{"\udcff": 1}', "byte 2: not utf-8"),
         ('{"version": 1,\n  "topics": {"orders": }}', "not JSON: line 2, column 24: Expecting value"),
         ("", "not JSON: line 1, column 1: Expecting value"),
-        ('{"topics": {"a": 1, "a": 2}}', 'the name "a" appears twice in one object'),
         ('{"topics": {"a": NaN}}', "NaN is not a JSON number"),
         ("[" * 100_000, "nested too deeply"),
         ('{"version": ' + "1" * 5000 + "}", "a number with too many digits"),
         ('{"options": {"a": [{"b": 1, "b": 1}]}}', 'the name "b" appears twice in one object'),
-        ('{"topics": {"a": -Infinity}}', "-Infinity is not a JSON number"),
         (
             '{"topics": {"a": 1}, "expected": {"a": [1e999]}}',
             "expected.a[0]: expected a number < 9.223372036854776e+18, got Infinity",
@@ -224,20 +193,16 @@ def test_errors_name_the_path_of_the_field(problem: object, message: str) -> Non
 )
 def test_invalid_text_is_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(ProblemError) as error:
-        parse_problem(parsed_json(text.encode()))
+        parse_problem(parsed_json(text.encode(errors="surrogateescape")))
     assert str(error.value) == message
 
 
-def test_invalid_utf8_names_the_byte() -> None:
-    with pytest.raises(ProblemError, match="byte 2: not utf-8"):
-        parse_problem(parsed_json(b'{"\xff": 1}'))
-
-
-def test_file_with_a_byte_order_mark_is_read() -> None:
-    """UTF-8 with the mark some editors put in front."""
-    assert parse_problem(parsed_json(b"\xef\xbb\xbf" + json.dumps(EVERYTHING).encode())) == parse_problem(
-        EVERYTHING
-    )
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each container in the value with each of its keys or indices."""
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield value, key
+            yield from places(value[key])
 
 
 json_values = st.recursive(
@@ -251,24 +216,7 @@ json_values = st.recursive(
 def test_any_value_in_any_field_is_read_or_refused(data: st.DataObject) -> None:
     """Never another error than the one that names the field."""
     problem = json.loads(json.dumps(EVERYTHING))
-    place, key = data.draw(
-        st.sampled_from(
-            [
-                *((problem, name) for name in problem),
-                *((problem["members"][0], name) for name in problem["members"][0]),
-                (problem["topics"], "orders"),
-                (problem["racks"], "orders"),
-                (problem["racks"]["orders"], 1),
-                (problem["racks"]["orders"][0], 0),
-                (problem["lags"], "orders"),
-                (problem["lags"]["orders"], 0),
-                (problem["expected"], "orders"),
-                (problem["expected"]["orders"], 0),
-                (problem["members"][0]["owned"], 1),
-                (problem["members"][0]["owned"][0], 1),
-            ]
-        )
-    )
+    place, key = data.draw(st.sampled_from(list(places(problem))))
     place[key] = data.draw(json_values)
     try:
         parse_problem(problem)

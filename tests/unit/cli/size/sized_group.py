@@ -43,41 +43,36 @@ def look(
     Members report the arrivals of the first ``reported`` partitions.
     """
     tps = [TopicPartition("orders", partition) for partition in range(len(rates))]
-    joined = tuple(
-        GroupMember(
-            f"{name}{member}",
-            None,
-            "c",
-            "h",
-            tuple(tps[member::members]),
-            subscription_user_data=lag_user_data.encode(
-                {},
-                -1,
-                dict.fromkeys(tps[member:reported:members], 0),
-                0,
-                capacities[member % 2],
-                service_rate=service_rates[member % 2],
-                rates_of=dict(zip(tps, rates, strict=True)),
-            ),
+
+    def joined(number: int) -> GroupMember:
+        user_data = lag_user_data.encode(
+            {},
+            -1,
+            dict.fromkeys(tps[number:reported:members], 0),
+            0,
+            capacities[number % 2],
+            service_rate=service_rates[number % 2],
+            rates_of=dict(zip(tps, rates, strict=True)),
         )
-        for member in range(members)
-    )
+        owned = tuple(tps[number::members])
+        return GroupMember(f"{name}{number}", None, "c", "h", owned, subscription_user_data=user_data)
+
     offsets = {tp: Offsets(0, commit + lag, commit) for tp, lag in zip(tps, lags, strict=True)}
-    group = GroupState("billing", "Stable", strategy if members else "", joined, dict.fromkeys(tps, 0))
+    running, everybody = strategy if members else "", tuple(map(joined, range(members)))
+    group = GroupState("billing", "Stable", running, everybody, dict.fromkeys(tps, 0))
     reading = Reading(dict(zip(tps, lags, strict=True)), offsets, {})
     unchanged_s = 0.0 if out else 60.0
-    in_time = InTime(
-        rates={tp: Rate(rate, rate * out, unchanged_s) for tp, rate in zip(tps, rates, strict=True)}
-    )
-    return report(group, reading, "earliest", TIME, in_time)
+    seen = {tp: Rate(rate, rate * out, unchanged_s) for tp, rate in zip(tps, rates, strict=True)}
+    return report(group, reading, "earliest", TIME, InTime(rates=seen))
+
+
+CALM = look([7] * 4, [0] * 4, members=4)
+"""With ``GIVEN_RATE`` four members are the right size."""
 
 
 def changed(now: Report, *numbers: int, **fields: Any) -> Report:
     """Return a look with other fields of these partitions."""
-    partitions = (
-        replace(partition, **fields) if partition.tp.partition in numbers else partition
-        for partition in now.partitions
-    )
+    partitions = (replace(p, **fields) if p.tp.partition in numbers else p for p in now.partitions)
     return replace(now, partitions=tuple(partitions))
 
 
@@ -111,14 +106,8 @@ def sized(request: SizeRequest, *looks: Report) -> SizeReport:
 def shown_report() -> SizeReport:
     """The report of docs/guides/size.md."""
     now = look([300, 310, 290, 305, 320, 900], [900, 1200, 800, 1000, 950, 4000])
-    expected = Expected(
-        {
-            tp: 3540 * rate
-            for tp, rate in zip(sorted(owners_of(now.group)), [330, 340, 310, 330, 1500, 400], strict=True)
-        },
-        period_s=3540.0,
-        age_s=60.0,
-    )
+    rates = zip(sorted(owners_of(now.group)), [330, 340, 310, 330, 1500, 400], strict=True)
+    expected = Expected({tp: 3540 * rate for tp, rate in rates}, period_s=3540.0, age_s=60.0)
     load = group_load(now, 3600, 1200.0, expected=expected, source="kafka-assignors-load")
     sizing = size(load.history, simulated("cooperative-sticky"), Target(30), members=2, owners=load.owners)
     return SizeReport(

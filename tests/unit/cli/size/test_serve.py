@@ -24,13 +24,14 @@ from kafka_assignors.cli.exporter.server import reading_repeatedly, serving
 from kafka_assignors.cli.lag.report import Report
 from kafka_assignors.cli.size import command as cli_size
 from kafka_assignors.cli.size import serve as cli_serve
-from kafka_assignors.cli.size.report import SizeReport
 from kafka_assignors.cli.size.serve import METRICS, SizePage, timed_and_logged
 from kafka_assignors.cli.size.sizes import GroupSizes
 from kafka_assignors.errors import GroupError
+from tests.support.clock import Clock
 from tests.support.examples import ROOT
 from tests.support.waiting import until
 from tests.unit.cli.size.sized_group import (
+    CALM,
     GIVEN_RATE,
     REQUEST,
     Looks,
@@ -44,20 +45,6 @@ from tests.unit.cli.size.sized_group import (
 
 GUIDE = (ROOT / "docs" / "guides" / "size.md").read_text(encoding="utf-8")
 REFERENCE = (ROOT / "docs" / "reference" / "size.md").read_text(encoding="utf-8")
-
-
-class Clock:
-    """A clock that the test sets."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def size_report_of_four() -> SizeReport:
-    calm = look([7] * 4, [0] * 4, members=4)
-    return sized(GIVEN_RATE, calm, calm)
 
 
 def get(url: str) -> tuple[int, str]:
@@ -82,7 +69,7 @@ def scraped(url: str) -> dict[str, float]:
 
 
 def test_pages_over_http() -> None:
-    clock = Clock()
+    clock = Clock(0)
     page = SizePage("billing", 60, clock)
     with serving(page, parse_address(f"{HOST}:0"), {"/size": page.as_json}) as address:
         size_url, metrics_url = f"http://{address}/size", f"http://{address}/metrics"
@@ -91,14 +78,8 @@ def test_pages_over_http() -> None:
         page.publish(shown_report())
         status, body = get(size_url)
         assert (status, json.loads(body)) == (200, shown_report().as_json())
-        assert scraped(metrics_url) == {
-            "up": 1,
-            "members": 2,
-            "advised": 4,
-            "holds": 0,
-            "horizon": 4,
-            "hot_partitions": 1,
-        }
+        figures = {"up": 1, "members": 2, "advised": 4, "holds": 0, "horizon": 4, "hot_partitions": 1}
+        assert scraped(metrics_url) == figures
         assert scraped(f"{metrics_url}?name[]=kafka_assignors_size_advised") == {"advised": 4}
         page.fail()
         clock.now = 180
@@ -117,7 +98,7 @@ def test_pages_over_http() -> None:
 
 def test_serving_logs_the_advice_and_publishes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
-    report = size_report_of_four()
+    report = sized(GIVEN_RATE, CALM, CALM)
     is_logged = threading.Event()
 
     def log(line: str) -> None:
@@ -132,8 +113,7 @@ def test_serving_logs_the_advice_and_publishes_it(monkeypatch: pytest.MonkeyPatc
 
 
 def test_changes_of_the_advised_size_are_logged() -> None:
-    calm, busy = look([7] * 4, [0] * 4, members=4), look([7] * 8, [0] * 8, members=4)
-    sizes = started(GIVEN_RATE, calm, calm, calm, busy)
+    sizes = started(GIVEN_RATE, CALM, CALM, CALM, look([7] * 8, [0] * 8, members=4))
     lines: list[str] = []
     read = timed_and_logged(sizes.read, lines.append)
     assert all(read().took_s > 0 for _ in range(3))
@@ -144,13 +124,12 @@ def test_changes_of_the_advised_size_are_logged() -> None:
 
 
 def test_log_has_each_reason_for_a_missing_size_once() -> None:
-    without_lag = look([7] * 4, [0] * 4, members=4)
     looks, lines = 0, list[str]()
 
     def read() -> Report:
         nonlocal looks
         looks += 1
-        return without_lag
+        return CALM
 
     sizes = GroupSizes(read, REQUEST, clock=Minutes())
     with reading_repeatedly(sizes.read, SizePage("billing", 60), 0.001, lines.append):
@@ -163,9 +142,8 @@ def test_log_has_each_reason_for_a_missing_size_once() -> None:
 
 
 def test_group_that_keeps_rebalancing_has_no_size_after_three_intervals() -> None:
-    clock = Clock()
-    calm = look([7, 7, 7, 7], [0, 0, 0, 0], members=4)
-    looks = [calm, calm, *[rebalancing(calm)] * 4, calm]
+    clock = Clock(0)
+    looks = [CALM, CALM, *[rebalancing(CALM)] * 4, CALM]
     sizes = started(GIVEN_RATE, *looks, clock=clock)
     page = SizePage("billing", 60, clock)
     seen = []
@@ -179,8 +157,7 @@ def test_group_that_keeps_rebalancing_has_no_size_after_three_intervals() -> Non
 
 
 def test_advice_and_rate_last_from_look_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    rates, none = [40, 40, 40, 40], [0, 0, 0, 0]
-    lags = [900, 900, 900, 900]
+    rates, none, lags = [40] * 4, [0] * 4, [900] * 4
     alone = look(rates, none, members=1)
     moving = rebalancing(alone, "CompletingRebalance")
     looks = Looks(look(rates, lags), look(rates, lags), look(rates, none), moving, alone)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -28,11 +27,11 @@ from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.lag.rates import Rate
 from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.plan import TopicPartition
-from kafka_assignors.simulation import Scenario, simulate
 from kafka_assignors.simulation.sizing import Target, size
 from tests.support.examples import ROOT
 from tests.unit.cli.printed import printed
 from tests.unit.cli.size.sized_group import (
+    CALM,
     GIVEN_RATE,
     REQUEST,
     TIME,
@@ -62,16 +61,22 @@ def test_load_is_the_arrivals_of_the_look_for_the_horizon() -> None:
     assert load.owners.tolist() == [0, 1, 0]
 
 
-def test_unknown_arrivals_count_as_at_an_earlier_look() -> None:
+@pytest.mark.parametrize(
+    ("field", "note"),
+    [
+        ("rate", "arrivals of 4 partitions are unknown and count as they were at an earlier look"),
+        ("lag", "the lag of 4 partitions is unknown and counts as it was at an earlier look"),
+    ],
+)
+def test_unknown_figure_counts_as_at_an_earlier_look(field: str, note: str) -> None:
     """A broker that does not answer for a moment is no reason to shrink."""
-    calm = look([7, 7, 7, 7], [0, 0, 0, 0], members=4)
-    sizes = started(GIVEN_RATE, calm, calm, changed(calm, 0, 1, rate=None, lag=None))
-    before, after = sizes.read(), sizes.read()
-    assert after.sizing.advised == before.sizing.advised == 4
-    assert after.notes[:2] == (
-        "arrivals of 2 partitions are unknown and count as they were at an earlier look",
-        "the lag of 2 partitions is unknown and counts as it was at an earlier look",
-    )
+    calm = look([7] * 4, [280] * 4)
+    unknown = changed(calm, *range(4), **{field: None})
+    request = replace(GIVEN_RATE, target=Target(30, headroom=0))
+    sizes = started(request, calm, calm, unknown, unknown)
+    made = [sizes.read() for _ in range(3)]
+    assert [each.sizing.advised for each in made] == [4, 4, 4]
+    assert [note in each.notes for each in made] == [False, True, True]
 
 
 def test_forecasts_are_the_second_step_and_do_not_touch_other_partitions() -> None:
@@ -187,9 +192,7 @@ def test_size_needs_a_rate_a_known_strategy_and_no_rebalance() -> None:
         sized(REQUEST, now, now)
     with pytest.raises(GroupError, match="runs 'theirs', which is not in this package: give --strategy"):
         sized(GIVEN_RATE, now, look([1, 2], [0, 0], strategy="theirs"))
-    with pytest.raises(
-        GroupError, match=r"is stateful: see kafka-assignors tasks; size does not plan tasks$"
-    ):
+    with pytest.raises(GroupError, match="is stateful: see kafka-assignors tasks; size does not plan tasks"):
         sized(GIVEN_RATE, now, look([1, 2], [0, 0], strategy="stateful"))
     chosen = replace(GIVEN_RATE, strategy="range")
     assert sized(chosen, now, look([1, 2], [0, 0], strategy="theirs")).strategy == "range"
@@ -201,10 +204,9 @@ def test_size_needs_a_rate_a_known_strategy_and_no_rebalance() -> None:
 
 def test_last_size_stays_while_the_group_has_just_started_or_rebalances() -> None:
     """All members were replaced between two looks; the records that they left wait."""
-    calm, late = look([7, 7, 7, 7], [0, 0, 0, 0], 4), look([7, 7, 7, 7], [9000] * 4, 4, name="new")
-    read = look([7, 7, 7, 7], [0, 0, 0, 0], 4, name="new")
+    late, read = (look([7] * 4, [lag] * 4, 4, name="new") for lag in (9000, 0))
     moving = rebalancing(late, "CompletingRebalance")
-    sizes = started(GIVEN_RATE, calm, calm, late, moving, late, read)
+    sizes = started(GIVEN_RATE, CALM, CALM, late, moving, late, read)
     assert sizes.read().sizing.advised == 4
     for why in (
         "has just started: all its members are new since the last look, "
@@ -241,17 +243,6 @@ def test_topic_that_members_no_longer_read_is_no_reason_to_keep_a_size() -> None
     members = tuple(replace(member, topics=frozenset({"other"})) for member in calm.group.members)
     unsubscribed = changed(replace(calm, group=replace(calm.group, members=members)), *range(4), owner=None)
     assert not sized(GIVEN_RATE, calm, calm, unsubscribed).is_kept
-
-
-def test_unknown_lag_counts_as_at_an_earlier_look() -> None:
-    """A broker that does not answer is no reason for fewer members."""
-    calm = look([7, 7, 7, 7], [280] * 4)
-    unknown = changed(calm, *range(4), lag=None)
-    request = replace(REQUEST, target=Target(30, headroom=0), rate=10.0)
-    assert sized(request, calm, calm).sizing.advised == 4
-    after = sized(request, calm, unknown, unknown)
-    assert after.notes == ("the lag of 4 partitions is unknown and counts as it was at an earlier look",)
-    assert after.sizing.advised == 4
 
 
 def test_group_that_starts_while_it_is_looked_at_is_not_sized() -> None:
@@ -353,13 +344,6 @@ def test_empty_group_gets_a_size_with_a_note() -> None:
     assert headline(made) == "billing: 2 members for a time lag of 30s"
 
 
-def test_group_of_one_member_is_sized() -> None:
-    now = look([7, 7], [0, 0], members=1)
-    made = sized(GIVEN_RATE, now, now)
-    assert (made.sizing.members, made.sizing.advised, made.sizing.horizon.members) == (1, 2, 2)
-    assert sized(replace(REQUEST, rate=20.0), now, now).is_fine
-
-
 def test_measured_rate_is_the_median_of_looks_and_members_that_differ_are_noted() -> None:
     lags = [9000, 9000]
     slow, fast = look([40, 40], lags), look([90, 90], lags)
@@ -417,20 +401,6 @@ def test_old_plan_is_reported_with_the_size_that_would_do_after_a_rebalance() ->
     assert not made.is_fine
 
 
-def test_group_with_an_old_plan_grows_again_after_a_quarter_of_the_horizon() -> None:
-    """Dealt in turn, both heavy partitions have the same owner."""
-    two = look([55, 25, 55, 25], [0] * 4, 2, strategy="cooperative-lag-aware", reported=4)
-    three = look([55, 25, 25, 55], [0] * 4, 3, strategy="cooperative-lag-aware", reported=4)
-    times = iter([0.0, 60.0, 120.0, 180.0, 960.0])
-    sizes = started(replace(REQUEST, rate=100.0), two, two, two, three, three, clock=times.__next__)
-    made = [sizes.read() for _ in range(4)]
-    assert [(each.sizing.members, each.sizing.advised) for each in made] == [(2, 3), (2, 3), (3, 3), (3, 4)]
-    assert (
-        headline(made[2]) == "billing: 3 members, the right size for a time lag of 30s; its plan is too old"
-    )
-    assert not made[2].is_fine
-
-
 def test_sizes_are_planned_with_the_options_of_the_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the numbers of partitions may differ, a member reads the partition with half of the lag alone."""
     by_lag = look([0] * 8, [280] + [40] * 7, 2, strategy="cooperative-lag-aware")
@@ -468,30 +438,17 @@ def lines(report: SizeReport) -> list[str]:
 
 
 def test_report_says_from_which_step_its_sizes_use_a_mean() -> None:
-    """The load doubles in the second half of the horizon, which the mean of a forecast does not show."""
     now = look([1.0] * 12, [0] * 12)
-    expected = Expected(dict.fromkeys(owners_of(now.group), 3600 * 1.5), period_s=3600.0)
+    expected = Expected(dict.fromkeys(owners_of(now.group), 5400.0), period_s=3600.0)
     load = group_load(now, 3600, 10, expected=expected, source="feed")
     sizing = size(load.history, simulated("sticky"), Target(30, headroom=0), members=2)
-    least = [_least_by_trying(rate) for rate in (1.0, 1.5, 2.0)]
-    assert (least, [step.least.members for step in sizing.steps]) == ([2, 2, 3], least[:2])
     made = SizeReport("billing", TIME, "sticky", sizing, is_measured=False, forecasts=load.forecasts)
     mean_line = "the rows from +30m on use the mean of these 1h: a rise within the time may need more members"
     assert mean_line in lines(made)
     measured = group_load(now, 3600, 10)
     assert mean_line not in lines(replace(made, forecasts=measured.forecasts))
-    recorded = Forecasts("the load model", 12, 3600.0)
-    assert mean_line not in lines(replace(made, forecasts=recorded, recorded=True))
-
-
-def _least_by_trying(rate: float) -> int:
-    """Return the least size that holds 30 s for an hour of 12 partitions, if a member reads 10 records/s."""
-    history = group_load(look([rate] * 12, [0] * 12), 3600, 10).history
-    return next(
-        members
-        for members in range(1, 13)
-        if simulate(history, Scenario("", simulated("sticky"), members)).time_lag_max <= 30
-    )
+    recorded = replace(made, forecasts=Forecasts("the load model", 12, 3600.0), recorded=True)
+    assert mean_line not in lines(recorded)
 
 
 def test_page_shows_the_report() -> None:
@@ -499,10 +456,9 @@ def test_page_shows_the_report() -> None:
 
 
 def test_json_has_all_figures() -> None:
-    made = shown_report()
-    parsed = json.loads(json.dumps(made.as_json()))
-    assert (parsed["version"], parsed["group"], parsed["time"]) == (1, "billing", TIME)
-    assert (parsed["members"], parsed["advised"], parsed["rate"]) == (2, made.sizing.advised, 1200)
+    parsed = json.loads(json.dumps(shown_report().as_json()))
+    head = {"version": 1, "group": "billing", "time": TIME, "members": 2, "advised": 4, "rate": 1200}
+    assert head.items() <= parsed.items()
     assert [step["starts_s"] for step in parsed["steps"]] == [0, 1800]
     assert parsed["steps"][0]["limit"]["topic"] == "orders"
     assert parsed["hot"][0]["partition"] == 4
@@ -528,7 +484,7 @@ def run(monkeypatch: pytest.MonkeyPatch, looks: Looks, *words: str) -> Result:
 
 def test_exit_code_says_whether_the_size_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     for members, code in ((2, 1), (4, 0), (8, 1)):
-        now = look([7, 7, 7, 7], [0, 0, 0, 0], members)
+        now = look([7] * 4, [0] * 4, members)
         looks = Looks(now, now)
         result = run(monkeypatch, looks, "--rate", "10", "--output", "json")
         assert result.exit_code == code
@@ -542,15 +498,12 @@ def test_exit_code_says_whether_the_size_is_right(monkeypatch: pytest.MonkeyPatc
     ("words", "message"),
     [
         (("--max-time-lag", "30"), "expected a time"),
-        (("--max-time-lag", "0s"), "expected a time"),
         (("--max-time-lag", "30s", "--every", "999999d"), "of at most 365d"),
         (("--headroom", "1"), "--headroom"),
         (("--serve", "8001"), "Invalid value for '--serve': expected HOST:PORT, got '8001'"),
         (("--strategy", "unknown"), "--strategy"),
-        (("--option", "skew"), "--option skew: expected NAME=VALUE"),
         (("--option", "skew=1"), "--option skew: unknown, expected one of"),
         (("--strategy", "sticky", "--option", "preempt=true"), "--option preempt: not an option of sticky"),
-        (("--strategy", "failover", "--option", "preempt=3"), "--option preempt: "),
     ],
 )
 def test_wrong_options_are_usage_errors(
@@ -571,21 +524,11 @@ def test_reference_names_each_field_of_the_json() -> None:
     reference = (ROOT / "docs" / "reference" / "size.md").read_text(encoding="utf-8")
     table = reference[reference.index("## JSON") : reference.index("## Limits")]
     named = {word.split(".")[-1].removesuffix("[]") for word in re.findall(r"`([^`]+)`", table)}
-
-    def fields(value: object) -> Iterator[str]:
-        if isinstance(value, dict):
-            yield from value
-            for part in value.values():
-                yield from fields(part)
-        if isinstance(value, list):
-            for part in value:
-                yield from fields(part)
-
-    report = shown_report().as_json()
-    assert report["hot"]
-    assert report["scale"]
-    assert report["forecasts"]
-    assert {*fields(report)} - {"steps", "horizon", "hot"} == named - {"--output json", "/size"}
+    text = json.dumps(shown_report().as_json())
+    assert {*re.findall(r'"(\w+)": ', text)} - {"steps", "horizon", "hot"} == named - {
+        "--output json",
+        "/size",
+    }
 
 
 def test_log_repeats_no_note_whose_figures_change() -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
@@ -30,11 +30,7 @@ PAGE = Path(__file__).parents[4] / "docs" / "reference" / "tasks.md"
 
 
 def member(
-    member_id: str,
-    lags: Mapping[Task, int],
-    assignment: TaskAssignment,
-    *,
-    endpoint: str = "",
+    member_id: str, lags: Mapping[Task, int], assignment: TaskAssignment, *, endpoint: str = ""
 ) -> GroupMember:
     subscription = Subscription(UUID(int=7), lags=lags, endpoint=endpoint, rack="r")
     return GroupMember(
@@ -54,24 +50,13 @@ def group(*members: GroupMember, strategy: str = "stateful") -> GroupState:
 
 def a_report() -> TaskReport:
     """Two members: the second one came just now, and warms up."""
-    return task_report(
-        group(
-            member(
-                A,
-                {("count", 0): 0, ("count", 1): 0},
-                TaskAssignment(
-                    actives=(("count", 0), ("count", 1), ("sum", 0)), next_probe_ms=1_795_262_405_000
-                ),
-            ),
-            member(
-                B,
-                {("count", 0): 1_200},
-                TaskAssignment(standbys=(("count", 0),), warmups=(("count", 1),)),
-                endpoint="10.0.0.8:80",
-            ),
-        ),
-        TIME,
+    running = TaskAssignment(
+        actives=(("count", 0), ("count", 1), ("sum", 0)), next_probe_ms=1_795_262_405_000
     )
+    copying = TaskAssignment(standbys=(("count", 0),), warmups=(("count", 1),))
+    a = member(A, {("count", 0): 0, ("count", 1): 0}, running)
+    b = member(B, {("count", 0): 1_200}, copying, endpoint="10.0.0.8:80")
+    return task_report(group(a, b), TIME)
 
 
 def lines(report: TaskReport, width: int = 100, *, everything: bool = False) -> str:
@@ -90,10 +75,8 @@ def test_report_has_members_and_lag_of_each_task() -> None:
 
 def test_copy_with_unknown_offset_has_no_lag() -> None:
     """Its changelog did not answer when the member joined."""
-    assignment = TaskAssignment((("s", 0),))
-    assert task_report(group(member(A, {("s", 0): MOST_LAG}, assignment)), TIME).rows[
-        0
-    ].active == ReportedCopy(A, None)
+    joined = member(A, {("s", 0): MOST_LAG}, TaskAssignment((("s", 0),)))
+    assert task_report(group(joined), TIME).rows[0].active == ReportedCopy(A, None)
 
 
 def test_json_has_the_whole_report() -> None:
@@ -107,11 +90,8 @@ def test_json_has_the_whole_report() -> None:
         "warmup": [],
     }
     assert [m["endpoint"] for m in current["members"]] == [None, "10.0.0.8:80"]
-    assert (current["version"], current["group"], current["probe_at"]) == (
-        1,
-        "billing",
-        "2026-11-21T12:00:05+00:00",
-    )
+    head = {"version": 1, "group": "billing", "probe_at": "2026-11-21T12:00:05+00:00"}
+    assert head.items() <= current.items()
 
 
 def test_table_equals_the_docs() -> None:
@@ -128,10 +108,8 @@ def test_narrow_terminal_cuts_nothing() -> None:
     ("subscription", "assignment", "why"),
     [
         (b"", b"", "no assignment yet"),
-        (b"", b"\0\1", "needs 2 bytes"),
         (b"\xff" * 30, b"", "version -1"),
         (b"", b"\0\3\0\3 and more", "written by a newer release"),
-        (b"\xff" * 30, b"\0\1", "stateful user data: "),
         (b"\xff" * 30, b"\0\1", "; stateful assignment: "),
     ],
 )
@@ -166,13 +144,9 @@ def test_task_without_active_member_is_noted() -> None:
 def one_of_fifty_waits() -> TaskReport:
     """A member runs 50 tasks; another one builds a copy of the last of them."""
     tasks = tuple(("s", p) for p in range(50))
-    return task_report(
-        group(
-            member("y", dict.fromkeys(tasks, 0), TaskAssignment(actives=tasks)),
-            member("z", {("s", 49): 9}, TaskAssignment(warmups=(("s", 49),))),
-        ),
-        TIME,
-    )
+    busy = member("y", dict.fromkeys(tasks, 0), TaskAssignment(actives=tasks))
+    copying = member("z", {("s", 49): 9}, TaskAssignment(warmups=(("s", 49),)))
+    return task_report(group(busy, copying), TIME)
 
 
 def test_large_group_shows_waiting_tasks_first() -> None:
@@ -195,25 +169,9 @@ def test_watched_report_fits_the_terminal_with_waiting_tasks(height: int) -> Non
 
 def test_watch_notes_failures_and_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     """Into a pipe one table after the other; interrupted, it ends without a word."""
-    states: list[Any] = [a_report().group, GroupError("the cluster does not answer"), a_report().group]
-
-    class Reader:
-        def __init__(self, *_: object) -> None:
-            """Nothing is connected."""
-
-        def read(self) -> GroupState:
-            if not states:
-                raise KeyboardInterrupt
-            now = states.pop(0)
-            if isinstance(now, GroupError):
-                raise now
-            current: GroupState = now
-            return current
-
-        def close(self) -> None:
-            """Nothing was connected."""
-
-    monkeypatch.setattr(cli_tasks, "GroupReader", Reader)
+    look, failure = a_report().group, GroupError("the cluster does not answer")
+    reader = Mock(**{"read.side_effect": [look, failure, look, KeyboardInterrupt]})
+    monkeypatch.setattr(cli_tasks, "GroupReader", lambda *_: reader)
     monkeypatch.setattr("time.sleep", lambda _: None)
     done = CliRunner().invoke(cli_tasks.command, ["billing", "--bootstrap", "h:1", "--watch"])
     assert done.exit_code == 0

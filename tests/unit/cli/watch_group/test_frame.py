@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from kafka_assignors.cli.watch_group.frame import Frame, Sort
-from kafka_assignors.cli.watch_group.history import RebalanceHistory
+from kafka_assignors.cli.watch_group.history import RebalanceHistory, Snapshot
 from kafka_assignors.cli.watch_group.source import GroupLag, Observation
 from kafka_assignors.cli.watch_group.text import middle, rebalance_lines, spans
 from kafka_assignors.lag.fetch.group import GroupState
@@ -34,33 +35,39 @@ def log(current: Frame, width: int = 80) -> str:
     return "\n".join(line.plain for line in lines)
 
 
-def test_partitions_are_listed_as_ranges() -> None:
+def test_partitions_are_listed_as_ranges_and_long_names_keep_begin_and_end() -> None:
     assert spans(tps("b-9", "a-3", "a-1", "a-2", "a-7", "a-10")) == "a 1-3,7,10; b 9"
-    assert spans([]) == ""
+    assert (spans([]), middle("a-client-1", 10), middle("a-client-10", 8)) == ("", "a-client-1", "a-cl…-10")
 
 
-def test_middle_keeps_begin_and_end() -> None:
-    assert middle("a-client-1", 10) == "a-client-1"
-    assert middle("a-client-10", 8) == "a-cl…-10"
+LATER = tuple(replace(member, generation=4) for member in TWO)
+LEFT = replace(TWO[0], owned=(*TWO[0].owned, *TWO[1].owned), generation=4)
+RESTARTED = [snapshot(at, member(f"a-{at}", "orders-0", instance="a")) for at in (0, 1)]
 
 
-def test_missing_member_left_or_was_lost() -> None:
-    rest = replace(TWO[0], owned=(*TWO[0].owned, *TWO[1].owned), generation=4)
-    text = log(frame(look(snapshot(0, *TWO)), look(snapshot(1, rest))), width=100)
-    assert "left or lost (worker-2-9a8b7c6d); 3 moved, within 1 s" in text
-    assert "orders 2-3; payments 1  worker-2-9a8b7c6d → worker-1-1f0c2d34: its owner is gone" in text
-
-
-def test_unknown_cause_is_explained() -> None:
-    later = [replace(m, generation=4) for m in TWO]
-    assert "unknown: nothing that a broker describes has changed; 0 moved" in log(
-        frame(look(snapshot(0, *TWO)), look(snapshot(1, *later)))
-    )
-
-
-def test_rebalance_with_a_begin_shows_the_time_it_took() -> None:
-    looks = [snapshot(0, *TWO), snapshot(2, *TWO, state="PreparingRebalance"), snapshot(5, *THREE)]
-    assert "took about 3 s, 2 generations" in log(frame(*map(look, looks)))
+@pytest.mark.parametrize(
+    ("looks", "text"),
+    [
+        (
+            [snapshot(0, *TWO), snapshot(1, LEFT)],
+            "left or lost (worker-2-9a8b7c6d); 3 moved, within 1 s\n"
+            "  orders 2-3; payments 1  worker-2-9a8b7c6d → worker-1-1f0c2d34: its owner is gone",
+        ),
+        (
+            [snapshot(0, *TWO), snapshot(1, *LATER)],
+            "unknown: nothing that a broker describes has changed; 0 moved",
+        ),
+        (
+            [snapshot(0, *TWO), snapshot(2, *TWO, state="PreparingRebalance"), snapshot(5, *THREE)],
+            "took about 3 s, 2 generations",
+        ),
+        ([snapshot(0, *TWO, strategy="range"), snapshot(1, *THREE)], "range → cooperative-sticky"),
+        (RESTARTED, "12:00:01  restarted (a); no rebalance seen"),
+    ],
+    ids=["missing member", "unknown cause", "known begin", "other strategy", "static member restarted"],
+)
+def test_log_explains_a_rebalance(looks: list[Snapshot], text: str) -> None:
+    assert text in log(frame(*map(look, looks)), width=100)
 
 
 def test_rebalance_of_another_day_has_its_date() -> None:
@@ -77,16 +84,6 @@ def test_large_rebalance_lists_the_largest_moves() -> None:
     lines = log(frame(look(snapshot(0, *before)), look(snapshot(1, *after)))).splitlines()
     assert len(lines) == 1 + 20 + 1
     assert lines[-1] == "  … and 10 partitions between other members"
-
-
-def test_change_of_strategy_is_shown() -> None:
-    looks = look(snapshot(0, *TWO, strategy="range")), look(snapshot(1, *THREE))
-    assert "range → cooperative-sticky" in log(frame(*looks))
-
-
-def test_restart_of_a_static_member_is_no_rebalance() -> None:
-    looks = [look(snapshot(at, member(f"a-{at}", "orders-0", instance="a"))) for at in (0, 1)]
-    assert log(frame(*looks)) == "12:00:01  restarted (a); no rebalance seen"
 
 
 def test_partition_without_known_lag_leaves_a_mark() -> None:
@@ -130,11 +127,8 @@ def test_group_of_the_new_protocol_has_an_epoch() -> None:
     current = frame(look(replace(snapshot(0), group=group)))
     assert "billing  Reconciling  uniform  epoch 7 (KIP-848)" in head(current)
     assert current.rebalancing_s == START
-
-
-def test_group_of_the_new_protocol_without_a_description_has_a_note() -> None:
-    group = GroupState("billing", "Consumer", "", (), {})
-    assert "does not describe its members" in head(frame(look(replace(snapshot(0), group=group))))
+    unknown = GroupState("billing", "Consumer", "", (), {})
+    assert "does not describe its members" in head(frame(look(replace(snapshot(0), group=unknown))))
 
 
 @settings(max_examples=60)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -20,30 +19,16 @@ from tests.unit.cli.watch_group.watched import START, TWO, look, snapshot, tps
 SETTINGS = {"bootstrap_servers": ["localhost:9092"]}
 
 
-class FakeEnds:
-    """Knows the end of one partition; nothing asks a coordinator."""
-
-    failure = None
-    connection_failed = False
-
-    def __init__(
-        self, _link: Any, _settings: Any, partitions: Collection[TopicPartition], _by: float
-    ) -> None:
+def test_lag_counts_from_the_commits_of_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ends(_link: object, _settings: object, partitions: list[TopicPartition], _by: float) -> Any:
         (known,) = tps("orders-0")
         missing = {tp: "no leader" for tp in partitions if tp != known}
-        self._reading = Reading({known: 0}, {known: Offsets(2, 10, None)}, missing)
+        reading = Reading({known: 0}, {known: Offsets(2, 10, None)}, missing)
+        return SimpleNamespace(reading=lambda: reading, connection_failed=False)
 
-    async def run(self) -> None:
-        """Do nothing."""
-
-    def reading(self) -> Reading:
-        return self._reading
-
-
-def test_lag_counts_from_the_commits_of_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "connect", lambda *_: SimpleNamespace())
     monkeypatch.setattr(source, "attempt_fetch", lambda *_: None)
-    monkeypatch.setattr(source, "EndsFetch", FakeEnds)
+    monkeypatch.setattr(source, "EndsFetch", ends)
     view = snapshot(3, *TWO)
     view = replace(view, group=replace(view.group, commits=dict.fromkeys(tps("orders-0"), 4)))
     lag = GroupSource(SETTINGS, "billing", "earliest").read_lag(look(view))
