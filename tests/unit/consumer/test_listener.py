@@ -46,14 +46,15 @@ class Recorder(OwnershipListener):
         """Play kafka-python's part of a rebalance."""
         state, coordinator = self._consumer._subscription, self._consumer._coordinator
         before = state.assigned_partitions()
-        if isinstance(coordinator._lookup_assignor("range"), RangeAssignor):
+        ((strategy, assignor),) = coordinator._assignors.items()
+        is_eager = isinstance(assignor, RangeAssignor)
+        if is_eager:
             run(self.on_partitions_revoked(set(before)))
-            coordinator._generation = Generation(generation, "m", "range")
-            state.assign_from_subscribed(assigned)
+        coordinator._generation = Generation(generation, "m", strategy)
+        state.assign_from_subscribed(assigned)
+        if is_eager:
             run(self.on_partitions_assigned(set(assigned)))
             return
-        coordinator._generation = Generation(generation, "m", "cooperative-sticky")
-        state.assign_from_subscribed(assigned)
         try:
             if revoked := set(before) - set(assigned):
                 run(self.on_partitions_revoked(revoked))

@@ -18,17 +18,14 @@ from kafka_assignors.consumer.continuous.membership import EarlyHeartbeat
 from tests.unit.conftest import MakeConsumer
 
 
-def test_eager_consumers_keep_their_coordinator(consumer: MakeConsumer) -> None:
-    made = consumer(RangeAssignor)
+@pytest.mark.parametrize(("strategy", "group_id"), [(RangeAssignor, "g"), (CooperativeStickyAssignor, None)])
+def test_eager_consumers_and_those_without_a_group_keep_their_coordinator(
+    strategy: type, group_id: str | None, consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = consumer(strategy)
+    monkeypatch.setitem(made._coordinator.config, "group_id", group_id)
     assert not make_continuous(made)
     assert type(made._coordinator) is ConsumerCoordinator
-
-
-def test_consumers_without_a_group_keep_their_coordinator(consumer: MakeConsumer) -> None:
-    made = consumer(CooperativeStickyAssignor)
-    made._coordinator.config["group_id"] = None
-    assert not make_continuous(made)
-    made._coordinator.config["group_id"] = "g"
 
 
 def test_a_coordinator_of_another_class_is_left_alone(consumer: MakeConsumer) -> None:
