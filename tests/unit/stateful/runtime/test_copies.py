@@ -235,14 +235,6 @@ def test_task_that_begins_between_rebalances_is_logged_in_that_turn(
     assert caplog.messages == ["assigned 2 tasks: s_0, s_1; 2 in all"]
 
 
-def test_task_is_ready_once_its_state_is_restored(bench: Bench) -> None:
-    active = bench.begin(S0)
-    assert (active.ready, active.copy) == (False, None)
-    bench.restore(S0)
-    assert active.ready
-    assert active.copy is not None
-
-
 def test_holdings_have_the_end_offsets_of_all_changelogs(bench: Bench) -> None:
     """Also those of other members' tasks, and of a later task."""
     bench.reader.ends = {S0: 7}

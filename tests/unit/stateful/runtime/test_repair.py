@@ -38,16 +38,6 @@ def test_late_record_of_a_former_owner_does_not_stay_the_last_value(bench: Bench
     assert bench.store(T0).position == len(bench.cluster.log[0])
 
 
-def test_key_that_the_store_does_not_have_is_deleted(bench: Bench) -> None:
-    """A failed write of this member may have arrived although its changes were undone."""
-    bench.process(T0, b"a")
-    assert bench.processing.commit()
-    bench.cluster.log[0].append((b"undone", b"1"))
-    bench.process(T0, b"a")
-    assert bench.processing.commit()
-    assert bench.in_log(0) == {b"a": b"2", b"undone": None}
-
-
 def test_own_records_of_a_failed_write_are_not_written_a_third_time(bench: Bench) -> None:
     bench.process(T0, b"a")
     bench.cluster.log[0].append((b"a", b"1"))  # it arrived, the acknowledgement did not
