@@ -82,8 +82,7 @@ def test_join_that_timed_out_while_connecting_is_repeated(member: Any) -> None:
 
 def test_heartbeat_after_a_lost_answer_of_join_group_keeps_the_membership(member: Any) -> None:
     """The broker may have completed the join, so the generation that the member knows is over."""
-    m = member(0, heartbeat_interval_ms=10)
-    m.coordinator._maybe_start_heartbeat_loop = lambda: None
+    m = member(0, heartbeat_interval_ms=10, beats=False)
     m.beat(REBALANCE)
     cut(m)
     until(lambda: m.of(HeartbeatRequest, node_id=SECOND))

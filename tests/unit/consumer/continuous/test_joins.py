@@ -119,18 +119,6 @@ def test_committed_raises_when_no_broker_can_be_reached(member: Any) -> None:
     assert isinstance(committed.exception, KafkaConnectionError)
 
 
-def test_join_that_ends_between_two_polls_is_applied_once(member: Any) -> None:
-    m = rebalancing(member, 0, 1)
-    m.joined(0, 1, 2)
-    assert m.listener.heard == []
-    assert m.poll()
-    assert m.listener.heard == [("assigned", [2])]
-    assert m.owned == [0, 1, 2]
-    assert m.poll()
-    assert len(m.of(JoinGroupRequest)) == 1
-    assert m.coordinator.state is MemberState.STABLE
-
-
 def test_first_join_settles_with_polls_of_no_length(member: Any) -> None:
     """kafka-python forgets a join that ended between two polls, and joins again."""
     m = member()
@@ -141,14 +129,6 @@ def test_first_join_settles_with_polls_of_no_length(member: Any) -> None:
     assert m.owned == [0]
     assert m.poll()
     assert len(m.of(JoinGroupRequest)) == 1
-
-
-def test_revoked_partitions_start_the_follow_up_in_the_same_poll(member: Any) -> None:
-    m = rebalancing(member, 0, 1)
-    assert m.settle(0)
-    assert m.listener.heard == [("revoked", [1])]
-    assert m.open(JoinGroupRequest).claims == {"t": [0]}
-    assert m.positions == {0: 100}
 
 
 def test_committed_offsets_are_fetched_again_for_a_partition_that_comes_back(member: Any) -> None:

@@ -126,8 +126,7 @@ def test_fenced_member_gets_the_error_after_its_session(member: Any) -> None:
 
 def test_heartbeat_answered_after_the_session_proves_no_membership(member: Any) -> None:
     """A broker that loads its groups answers heartbeats of former members, too."""
-    m = member(0)
-    m.coordinator._maybe_start_heartbeat_loop = lambda: None
+    m = member(0, beats=False)
     m.beat()
     assert stable_heartbeat_at(m.consumer) is not None
     end_session(m)
@@ -155,8 +154,7 @@ def test_member_without_a_coordinator_delivers_for_a_session(member: Any) -> Non
 @pytest.mark.parametrize(("code", "counts"), [(0, True), (REBALANCE, True), (UNKNOWN, False)])
 def test_long_join_is_confirmed_over_the_second_connection(code: int, counts: bool, member: Any) -> None:
     """Otherwise a stateful member would stop committing while it waits for a slow one."""
-    m = member(0, heartbeat_interval_ms=10)
-    m.coordinator._maybe_start_heartbeat_loop = lambda: None
+    m = member(0, heartbeat_interval_ms=10, beats=False)
     m.beat()
     heard = m.coordinator._confirmed_at
     m.rebalance()
@@ -170,8 +168,7 @@ def test_long_join_is_confirmed_over_the_second_connection(code: int, counts: bo
 
 def test_join_is_confirmed_in_each_of_its_rounds(member: Any) -> None:
     """SyncGroup reports that others began another round: JoinGroup is sent again by the same task."""
-    m = member(0, heartbeat_interval_ms=10)
-    m.coordinator._maybe_start_heartbeat_loop = lambda: None
+    m = member(0, heartbeat_interval_ms=10, beats=False)
     m.rebalance()
     m.answer_join()
     m.answer_sync(code=REBALANCE)
@@ -241,8 +238,7 @@ def test_lost_member_without_a_coordinator_delivers_nothing(member: Any) -> None
 
 def joining(member: Any, *owned: int, **config: Any) -> Scripted:
     """A member that has sent JoinGroup, and heartbeats often."""
-    m: Scripted = member(*owned, heartbeat_interval_ms=10, **config)
-    m.coordinator._maybe_start_heartbeat_loop = lambda: None
+    m: Scripted = member(*owned, heartbeat_interval_ms=10, **config, beats=False)
     m.rebalance()
     assert m.poll()
     return m
@@ -351,8 +347,7 @@ def test_refused_heartbeats_of_two_steps_do_not_repeat_the_join(member: Any) -> 
 
 def test_heartbeat_before_the_first_join_is_over_proves_nothing(member: Any) -> None:
     """The broker may handle it before JoinGroup, which comes over the other connection."""
-    m = member(heartbeat_interval_ms=10)
-    m.coordinator._maybe_start_heartbeat_loop = lambda: None
+    m = member(heartbeat_interval_ms=10, beats=False)
     m.coordinator.reset_generation("m")
     m.poll()
     answer_heartbeat(m, UNKNOWN)

@@ -42,8 +42,7 @@ def test_commit_writes_changelog_then_store_then_offsets(
         really(position)
 
     monkeypatch.setattr(type(store), "commit", commit)
-    bench.process(T0, b"a", b"b", b"a")
-    assert bench.processing.commit()
+    bench.complete(T0, b"a", b"b", b"a")
     assert bench.cluster.did == ["changelog", "store", "offsets"]
     assert bench.in_log(0) == {b"a": b"2", b"b": b"1"}
     assert (bench.store(T0).position, bench.cluster.committed) == (2, {T0: 3})
@@ -93,8 +92,7 @@ def test_permanent_refusal_of_offsets_ends_the_member(bench: Bench, error: Excep
 
 
 def test_closing_member_commits_offsets_in_the_time_left(bench: Bench) -> None:
-    bench.process(T0, b"a")
-    assert bench.processing.commit()
+    bench.complete(T0, b"a")
     bench.process(T1, b"a")
     bench.stop.set()
     bench.now += 0.35
@@ -214,11 +212,9 @@ def test_changelog_truncated_or_created_again_while_in_use_is_logged(
     bench: Bench, caplog: pytest.LogCaptureFixture, left: int, keys: bytes
 ) -> None:
     """Also if the write ends beyond the store's position."""
-    bench.process(T0, b"a", b"b")
-    bench.processing.commit()
+    bench.complete(T0, b"a", b"b")
     del bench.cluster.log[0][left:]
-    bench.process(T0, *(bytes([key]) for key in keys))
-    assert bench.processing.commit()
+    bench.complete(T0, *(bytes([key]) for key in keys))
     assert (
         f"wrote changelog offset {left} after 1, so the topic was created again or truncated" in caplog.text
     )
