@@ -21,6 +21,13 @@ def test_auto_commit_precedes_join_group_and_is_not_awaited(member: Any) -> None
     assert m.coordinator.config["enable_auto_commit"]
 
 
+def test_auto_commit_without_partitions_sends_nothing_before_join_group(member: Any) -> None:
+    m = member(0, auto_commit=True)
+    m.consumer._subscription.assign_from_subscribed([])
+    m.rebalance()
+    assert list(m.requests()) == ["JoinGroup"]
+
+
 def test_listeners_before_a_join_see_auto_commit_on_and_commit_as_inherited(
     member: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

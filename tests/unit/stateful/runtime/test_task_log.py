@@ -30,6 +30,7 @@ def test_task_that_was_assigned_only_between_two_lines_is_not_logged(
     for change in (task_log.revoked, task_log.assigned, task_log.revoked):
         change(("s", 0))
     task_log.revoked(("t", 0))
+    task_log.revoked(("t", 1))  # it was never assigned
     task_log.write()
     assert caplog.messages == ["revoked 1 task: s_0; 0 left"]
 
