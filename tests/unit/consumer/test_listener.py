@@ -46,14 +46,15 @@ class Recorder(OwnershipListener):
         """Play kafka-python's part of a rebalance."""
         state, coordinator = self._consumer._subscription, self._consumer._coordinator
         before = state.assigned_partitions()
-        if isinstance(coordinator._lookup_assignor("range"), RangeAssignor):
+        ((strategy, assignor),) = coordinator._assignors.items()
+        is_eager = isinstance(assignor, RangeAssignor)
+        if is_eager:
             run(self.on_partitions_revoked(set(before)))
-            coordinator._generation = Generation(generation, "m", "range")
-            state.assign_from_subscribed(assigned)
+        coordinator._generation = Generation(generation, "m", strategy)
+        state.assign_from_subscribed(assigned)
+        if is_eager:
             run(self.on_partitions_assigned(set(assigned)))
             return
-        coordinator._generation = Generation(generation, "m", "cooperative-sticky")
-        state.assign_from_subscribed(assigned)
         try:
             if revoked := set(before) - set(assigned):
                 run(self.on_partitions_revoked(revoked))
@@ -70,6 +71,11 @@ class Record:
         self.offset, self.leader_epoch = offset, 3
 
 
+def subscribed(consumer: Any, kind: type[Recorder] = Recorder) -> Any:
+    consumer.subscribe(["t"])
+    return kind(consumer)
+
+
 def run(hook: Any) -> None:
     """Run a coroutine that never waits."""
     with pytest.raises(StopIteration):
@@ -78,9 +84,8 @@ def run(hook: Any) -> None:
 
 @pytest.fixture(params=[RangeAssignor, CooperativeStickyAssignor], ids=["eager", "cooperative"])
 def listener(request: pytest.FixtureRequest, consumer: MakeConsumer) -> Recorder:
-    made = consumer(request.param)
-    made.subscribe(["t"])
-    return Recorder(made)
+    made: Recorder = subscribed(consumer(request.param))
+    return made
 
 
 def test_hooks_get_only_real_changes(listener: Recorder) -> None:
@@ -164,9 +169,7 @@ def test_close_loses_all_partitions(listener: Recorder) -> None:
 
 def test_eager_consumer_that_missed_a_generation_loses_all_partitions(consumer: MakeConsumer) -> None:
     """In generation 2 another member may have owned them."""
-    made = consumer(RangeAssignor)
-    made.subscribe(["t"])
-    listener = Recorder(made)
+    listener = subscribed(consumer(RangeAssignor))
     listener.rejoin(T0, generation=1)
     listener.rejoin(T0, generation=3)
     assert listener.heard == [("gained", [0]), ("lost", [0]), ("gained", [0])]
@@ -182,8 +185,7 @@ def test_hooks_need_not_be_overridden(consumer: MakeConsumer) -> None:
 def test_offsets_of_unsubscribed_partitions_are_not_offered_for_a_commit(consumer: MakeConsumer) -> None:
     """Another member owns T0 now; a cooperative listener does not hear of it."""
     made = consumer(CooperativeStickyAssignor)
-    made.subscribe(["t"])
-    listener = Recorder(made)
+    listener = subscribed(made)
     listener.rejoin(T0, T1, generation=1)
     listener.processed(Record(T0, 7))
     listener.processed(Record(T1, 8))
@@ -198,9 +200,7 @@ def test_hook_of_lost_partitions_sees_their_offsets(consumer: MakeConsumer) -> N
         async def lost(self, partitions: Collection[TopicPartition]) -> None:
             self.seen = {tp: offset.offset for tp, offset in self.offsets().items() if tp in partitions}
 
-    made = consumer(CooperativeStickyAssignor)
-    made.subscribe(["t"])
-    listener = Flushing(made)
+    listener = subscribed(consumer(CooperativeStickyAssignor), Flushing)
     listener.rejoin(T0, T1, generation=1)
     listener.processed(Record(T0, 7))
     listener.rejoin(T1, generation=2)

@@ -219,6 +219,11 @@ class Bench:
     def process(self, at: TopicPartition, *keys: bytes) -> None:
         self.processing.process([(self.actives[at], at, self.records[at].take(*keys))])
 
+    def complete(self, at: TopicPartition, *keys: bytes) -> None:
+        """Process records, and commit."""
+        self.process(at, *keys)
+        assert self.processing.commit()
+
     def copy(self, at: TopicPartition) -> Copy:
         copy = self.actives[at].copy
         assert copy is not None

@@ -38,10 +38,7 @@ TOPOLOGY = Topology((Subtopology("a", ("t",)), Subtopology("b", ("u",))))
         ({"changelog_max_request_size": 2**31}, "changelog_max_request_size"),
         ({"changelog_compression": "lzma"}, "changelog_compression"),
         ({"acceptable_recovery_lag": -1}, "acceptable_recovery_lag"),
-        ({"num_standby_replicas": "1"}, "num_standby_replicas"),
-        ({"max_warmup_replicas": 0}, "max_warmup_replicas"),
         ({"balance_factor": 1.5}, "balance_factor"),
-        ({"probing_rebalance_interval_ms": -1}, "probing_rebalance_interval_ms"),
         ({"rack": 5}, "rack"),
         ({"endpoint": 7}, "endpoint"),
         ({"store": {"max_open_files": 100}}, "store"),
@@ -81,26 +78,26 @@ def test_planning_options_and_defaults_equal_the_assignors() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["enable_auto_commit", "partition_assignment_strategy", "consumer_timeout_ms"]
+    ("config", "named", "message"),
+    [
+        ({"group_id": "g", "enable_auto_commit": 1}, "enable_auto_commit", "leave it out"),
+        ({"group_id": "g", "partition_assignment_strategy": 1}, "partition_assignment_strategy", "leave it"),
+        ({"group_id": "g", "consumer_timeout_ms": 1}, "consumer_timeout_ms", "leave it out"),
+        ({"bootstrap_servers": "localhost:1"}, "group_id", "application"),
+    ],
 )
-def test_settings_of_the_stateful_consumer_itself_are_refused(name: str) -> None:
-    with pytest.raises(OptionError) as caught:
-        checked_config({"group_id": "g", name: 1})
-    assert caught.value.option == name
-    assert "leave it out" in str(caught.value)
+def test_reserved_settings_and_a_missing_group_are_refused(
+    config: dict[str, Any], named: str, message: str
+) -> None:
+    with pytest.raises(OptionError, match=message) as caught:
+        checked_config(config)
+    assert caught.value.option == named
 
 
 def test_default_offset_reset_is_earliest() -> None:
     assert checked_config({"group_id": "g"})["auto_offset_reset"] == "earliest"
     assert checked_config({"group_id": "g", "auto_offset_reset": "latest"})["auto_offset_reset"] == "latest"
     assert checked_config({"group_id": "g"})["enable_auto_commit"] is False
-
-
-def test_missing_group_is_refused() -> None:
-    with pytest.raises(OptionError) as caught:
-        checked_config({"bootstrap_servers": "localhost:1"})
-    assert caught.value.option == "group_id"
-    assert "application" in str(caught.value)
 
 
 @pytest.mark.parametrize(

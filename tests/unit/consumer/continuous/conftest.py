@@ -15,10 +15,16 @@ def member(consumer: MakeConsumer) -> Any:
     made: list[Scripted] = []
 
     def make(
-        *owned: int, auto_commit: bool = False, strategy: type = CooperativeStickyAssignor, **config: Any
+        *owned: int,
+        auto_commit: bool = False,
+        strategy: type = CooperativeStickyAssignor,
+        beats: bool = True,
+        **config: Any,
     ) -> Scripted:
         client = consumer(strategy, enable_auto_commit=auto_commit, **config)
         assert make_continuous(client)
+        if not beats:  # outside a join
+            client._coordinator._maybe_start_heartbeat_loop = lambda: None
         made.append(Scripted(client, *owned))
         return made[-1]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +20,7 @@ from kafka.protocol.consumer import (
     SyncGroupRequest,
 )
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
-from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
+from kafka.protocol.metadata import CoordinatorType
 from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors import Assignor
@@ -30,11 +30,6 @@ from tests.support.group.joining import own
 FIRST, SECOND = "coordinator-0", "coordinator-coordinator-0-during-joins"
 
 Heard = list[tuple[str, list[int]]]
-
-
-def partitions(*numbers: int, topic: str = "t") -> list[TopicPartition]:
-    """Partitions of one topic."""
-    return [TopicPartition(topic, number) for number in numbers]
 
 
 @dataclass
@@ -75,15 +70,12 @@ class Listener(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # its bas
         assert len(self._member.of(JoinGroupRequest)) == joins
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        """Note it."""
         self._note("revoked", revoked)
 
     async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        """Note it."""
         self._note("assigned", assigned)
 
     async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
-        """Note it."""
         self._note("lost", lost)
 
 
@@ -95,7 +87,7 @@ class Scripted:
         polling: whether ``poll`` is running.
     """
 
-    def __init__(self, consumer: Any, *owned: int, topics: Iterable[str] = ("t",)) -> None:
+    def __init__(self, consumer: Any, *owned: int) -> None:
         self.consumer = consumer
         self.coordinator = coordinator = consumer._coordinator
         self.sent: list[Sent] = []
@@ -110,16 +102,17 @@ class Scripted:
             SimpleNamespace(error_code=0, node_id=0, host="127.0.0.1", port=1), CoordinatorType.GROUP, "g"
         )
         coordinator.coordinator_id = FIRST
-        consumer.subscribe(list(topics), listener=self.listener)
+        consumer.subscribe(["t"], listener=self.listener)
         if not owned:
             return
-        consumer._subscription.assign_from_subscribed(partitions(*owned))
-        for tp in partitions(*owned):
+        partitions = [TopicPartition("t", number) for number in owned]
+        consumer._subscription.assign_from_subscribed(partitions)
+        for tp in partitions:
             consumer._subscription.assignment[tp].seek(100)
         if isinstance(self.assignor, Assignor):
             own(self.assignor, {"t": list(owned)}, 7)
         coordinator._generation = Generation(7, "m", self.strategy)
-        coordinator._joined_subscription = set(topics)
+        coordinator._joined_subscription = {"t"}
         coordinator.state = MemberState.STABLE
         coordinator.heartbeat.poll()
         coordinator._heartbeat_enabled = True
@@ -149,6 +142,11 @@ class Scripted:
         """A heartbeat reports a rebalance, and the application polls: JoinGroup is sent."""
         self.coordinator.request_rejoin()
         self.poll()
+
+    def begin_poll(self) -> Any:
+        """Start the part of ``poll`` that waits for a join; returns its future."""
+        self.polling = True
+        return self.in_background(self.coordinator.ensure_active_group_async, 0)
 
     def in_background(self, call: Any, *args: Any) -> Any:
         """Start a coroutine on the I/O thread; returns its future."""
@@ -193,9 +191,9 @@ class Scripted:
         )
         self.answer(sent, answer)
 
-    def answer_sync(self, *given: int, code: int = 0, topic: str = "t") -> None:
+    def answer_sync(self, *given: int, code: int = 0) -> None:
         """The leader has assigned these partitions to the member."""
-        data = ConsumerProtocolAssignment(0, [(topic, sorted(given))], b"").encode()
+        data = ConsumerProtocolAssignment(0, [("t", sorted(given))], b"").encode()
         answer = SimpleNamespace(error_code=code, protocol_type=None, protocol_name=None, assignment=data)
         self.answer(self.open(SyncGroupRequest), answer)
 
@@ -203,6 +201,11 @@ class Scripted:
         """Answer JoinGroup and SyncGroup."""
         self.answer_join()
         self.answer_sync(*given)
+
+    def settle(self, *given: int) -> bool:
+        """Answer JoinGroup and SyncGroup, and poll."""
+        self.joined(*given)
+        return self.poll()
 
     def answer_commit(self, code: int = 0) -> None:
         """Answer the commit that waits longest."""
@@ -238,13 +241,7 @@ class Scripted:
 
     def fail(self, kind: type, error: Exception) -> None:
         """The connection breaks while a request waits."""
-        sent = self.open(kind)
-
-        async def fail() -> None:
-            sent.future.failure(error)
-
-        self.coordinator._net.run(fail)
-        self.drain()
+        self._resolve(self.open(kind).future.failure, error)
 
     def end(self) -> None:
         """Forget the membership, so that ``close`` sends no LeaveGroup."""
@@ -286,18 +283,19 @@ class Scripted:
 
     def answer(self, sent: Sent, answer: Any) -> None:
         """Answer a request."""
+        self._resolve(sent.future.success, answer)
 
-        async def succeed() -> None:
-            sent.future.success(answer)
+    def _resolve(self, future_ends: Callable[[Any], object], result: Any) -> None:
+        async def end() -> None:
+            future_ends(result)
 
-        self.coordinator._net.run(succeed)
+        self.coordinator._net.run(end)
         self.drain()
 
     def _send(self, request: Any, node_id: Any = None, request_timeout_ms: Any = None) -> Any:
+        """Send a request; nothing is answered, and no coordinator found, until the test does it."""
         future = Future()
         self.sent.append(Sent(request, node_id, future))
-        if isinstance(request, FindCoordinatorRequest):
-            pass  # no coordinator is found until the test sets one
         return future
 
     def _connection(self, node_id: Any, **settings: Any) -> Any:

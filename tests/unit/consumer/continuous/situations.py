@@ -33,8 +33,7 @@ def closing(m: Scripted) -> None:
     m.coordinator._join.is_closing = True
 
 
-def commit(m: Scripted, offset: int = 150) -> Any:
-    """Commit partition 0, as ``commit()`` does, without blocking the test."""
-    return m.in_background(
-        m.coordinator._commit_offsets_sync_async, {T0: OffsetAndMetadata(offset, "", -1)}, 30_000
-    )
+def commit(m: Scripted, offset: int = 150, *numbers: int) -> Any:
+    """Commit partitions, 0 by default, as ``commit()`` does, without blocking the test."""
+    offsets = {TopicPartition("t", number): OffsetAndMetadata(offset, "", -1) for number in numbers or (0,)}
+    return m.in_background(m.coordinator._commit_offsets_sync_async, offsets, 30_000)

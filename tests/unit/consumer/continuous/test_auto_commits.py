@@ -21,6 +21,13 @@ def test_auto_commit_precedes_join_group_and_is_not_awaited(member: Any) -> None
     assert m.coordinator.config["enable_auto_commit"]
 
 
+def test_auto_commit_without_partitions_sends_nothing_before_join_group(member: Any) -> None:
+    m = member(0, auto_commit=True)
+    m.consumer._subscription.assign_from_subscribed([])
+    m.rebalance()
+    assert list(m.requests()) == ["JoinGroup"]
+
+
 def test_listeners_before_a_join_see_auto_commit_on_and_commit_as_inherited(
     member: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,8 +57,7 @@ def test_records_delivered_during_the_join_are_committed_before_they_are_given_a
     m.process(1, to=130)
     m.process(0, to=140)
     m.joined(0)
-    m.polling = True
-    m.in_background(m.coordinator.ensure_active_group_async, 0)  # the part of poll() that waits
+    m.begin_poll()
     sent = m.open(OffsetCommitRequest)
     assert (sent.offsets, sent.request.generation_id_or_member_epoch) == ({0: 140, 1: 130}, 8)
     assert m.listener.heard == []
@@ -64,8 +70,7 @@ def test_rebalance_that_was_joined_without_poll_does_not_delay_auto_commit(membe
     m = member(0, auto_commit=True)
     m.beat(REBALANCE)
     m.process(0, to=140)
-    m.joined(0, 1)
-    m.poll()
+    m.settle(0, 1)
     assert m.listener.heard == [("assigned", [1])]  # not waited for
     assert m.open(OffsetCommitRequest).offsets == {0: 140}
 
@@ -76,8 +81,7 @@ def test_failed_commit_before_revoking_is_a_warning(
     monkeypatch.setattr(joins, "_COMMIT_MS", 20)
     m = member(0, 1, auto_commit=True)
     m.rebalance()
-    m.joined(0)
-    m.poll()
+    m.settle(0)
     (warning,) = [record.message for record in caplog.records if record.name == "kafka_assignors"]
     assert "an earlier commit has had no response for 0.02 s" in warning  # a second one would wait behind it
     assert m.listener.heard == [("revoked", [1])]
@@ -85,6 +89,5 @@ def test_failed_commit_before_revoking_is_a_warning(
 
 def test_nothing_is_committed_for_a_consumer_that_commits_itself(member: Any) -> None:
     m = rebalancing(member, 0, 1)
-    m.joined(0)
-    m.poll()
+    m.settle(0)
     assert m.of(OffsetCommitRequest) == []

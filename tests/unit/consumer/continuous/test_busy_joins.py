@@ -29,26 +29,17 @@ def test_reported_rebalance_is_joined_without_poll_and_without_commit(member: An
     assert len(m.of(JoinGroupRequest)) == 1
 
 
-def test_round_that_others_began_is_joined_without_poll(member: Any) -> None:
-    m = member(0)
-    m.beat(REBALANCE)
-    m.answer_join()
-    m.answer_sync(code=REBALANCE)
-    m.joined(0, 1)
-    m.poll()
-    assert m.owned == [0, 1]
-
-
 def test_assignment_that_waits_is_dropped_for_a_newer_one(member: Any) -> None:
+    """However often others begin new rounds, one poll applies the last one."""
     m = member(0)
-    m.beat(REBALANCE)
-    m.joined(0, 1)
-    m.beat(REBALANCE)
-    assert m.open(JoinGroupRequest).claims == {"t": [0]}
-    m.joined(0, 2)
+    for gained in (1, 2, 3):
+        m.beat(REBALANCE)
+        assert m.open(JoinGroupRequest).claims == {"t": [0]}
+        m.joined(0, gained)
     m.poll()
-    assert m.listener.heard == [("assigned", [2])]
-    assert m.coordinator._generation.generation_id == 9
+    assert m.listener.heard == [("assigned", [3])]
+    assert len(m.of(JoinGroupRequest)) == 3
+    assert m.coordinator._generation.generation_id == 10
 
 
 def test_busy_member_claims_revoked_partitions_until_it_polls(member: Any) -> None:
@@ -76,26 +67,16 @@ def test_assignment_that_waits_is_kept_while_the_group_is_settled(member: Any) -
     assert len(m.of(JoinGroupRequest)) == 1
 
 
-def rejoin_requested(**flags: bool) -> JoinState:
-    """A member with a waiting assignment and a requested rejoin."""
-    state = JoinState()
-    state.send()
-    state.answer(frozenset())
-    state.request_rejoin()
-    for name, value in flags.items():
-        setattr(state, name, value)
-    return state
-
-
 def test_join_may_begin_depends_on_the_phase() -> None:
     """Not while ``poll()`` is about to apply an answer: a heartbeat may be answered at that moment."""
-    joining = JoinState()
-    joining.send()
-    assert JoinState().may_begin
-    assert rejoin_requested().may_begin
-    assert not joining.may_begin
-    assert not rejoin_requested(is_in_poll=True).may_begin
-    assert not rejoin_requested(is_closing=True).may_begin
+    settled, state = JoinState(), JoinState()
+    state.send()
+    assert (settled.may_begin, state.may_begin) == (True, False)
+    state.answer(frozenset())
+    state.request_rejoin()
+    for is_in_poll, is_closing, may_begin in ((0, 0, True), (1, 0, False), (0, 1, False)):
+        state.is_in_poll, state.is_closing = bool(is_in_poll), bool(is_closing)
+        assert state.may_begin is may_begin
 
 
 def test_no_join_begins_while_a_listener_runs(member: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,8 +90,7 @@ def test_no_join_begins_while_a_listener_runs(member: Any, monkeypatch: pytest.M
     monkeypatch.setattr(m.listener, "on_partitions_revoked", flush)
     m.rebalance()
     m.joined(0)
-    m.polling = True
-    m.in_background(m.coordinator.ensure_active_group_async, 0)
+    m.begin_poll()
     m.beat(REBALANCE)
     assert len(m.of(JoinGroupRequest)) == 1
     flushed.success(None)

@@ -14,7 +14,7 @@ from kafka.errors import (
     UnknownMemberIdError,
 )
 from kafka.protocol.consumer import JoinGroupRequest, OffsetCommitRequest
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.structs import OffsetAndMetadata
 
 from kafka_assignors.assignor.coordinator_access.consumer import heartbeat_age_s
 from kafka_assignors.consumer.continuous import joins, offsets
@@ -55,31 +55,23 @@ def test_commit_overtaken_by_a_generation_is_sent_once_more(code: int, member: A
     assert m.coordinator._generation.generation_id == 8
 
 
+@pytest.mark.parametrize("is_applied", [True, False], ids=["applied", "waiting"])
 @pytest.mark.parametrize("code", STALE)
 def test_commit_that_is_overtaken_by_the_assignment_raises_rebalance_in_progress(
-    code: int, member: Any
+    code: int, is_applied: bool, member: Any
 ) -> None:
     """The partition may have another owner by now, whose offsets are newer."""
     m = rebalancing(member)
-    done = commit(m)
-    m.joined(0)
-    m.poll()
+    if is_applied:
+        done = commit(m)
+        m.settle(0)
+    else:
+        m.joined(0)
+        done = commit(m)
+        m.answer_commit(code)
     m.answer_commit(code)
     assert isinstance(done.exception, RebalanceInProgressError)
-    assert len(m.of(OffsetCommitRequest)) == 1
-    assert not m.coordinator._generation.is_lost()
-
-
-@pytest.mark.parametrize("code", STALE)
-def test_commit_refused_while_the_assignment_waits_raises_rebalance_in_progress(
-    code: int, member: Any
-) -> None:
-    m = rebalancing(member)
-    m.joined(0)
-    done = commit(m)
-    m.answer_commit(code)
-    m.answer_commit(code)
-    assert isinstance(done.exception, RebalanceInProgressError)
+    assert len(m.of(OffsetCommitRequest)) == (1 if is_applied else 2)
     assert not m.coordinator._generation.is_lost()
 
 
@@ -107,19 +99,11 @@ def test_commit_after_the_membership_was_lost_is_never_sent(member: Any) -> None
     m.poll()
     assert m.listener.heard == [("lost", [0])]
     m.open(JoinGroupRequest)
+    assert heartbeat_age_s(m.consumer) is None, "it is not confirmed while it joins"
     sent = commit(m)
     m.joined(0)
     assert isinstance(sent.exception, RebalanceInProgressError)
     assert m.of(OffsetCommitRequest) == []
-
-
-def test_member_that_lost_its_membership_is_not_confirmed_while_it_joins(member: Any) -> None:
-    m = rebalancing(member)
-    m.answer_join(UnknownMemberIdError.errno)
-    m.poll()
-    m.poll()
-    m.open(JoinGroupRequest)
-    assert heartbeat_age_s(m.consumer) is None
 
 
 @pytest.mark.parametrize("change", ["member", "partitions"])
@@ -147,34 +131,23 @@ def test_commit_of_a_settled_member_is_as_inherited(member: Any) -> None:
     assert m.coordinator._generation.is_lost()
 
 
-def test_commit_is_not_sent_again_over_a_newer_one(member: Any) -> None:
+@pytest.mark.parametrize(("numbers", "again"), [([0], []), ([0, 1], [{1: 150}])])
+def test_commit_is_sent_again_without_the_partitions_of_a_newer_one(
+    numbers: list[int], again: list[dict[int, int]], member: Any
+) -> None:
     """Another member begins a round in which the broker accepts the newer commit."""
-    m = rebalancing(member)
+    m = rebalancing(member, 0, 1)
     m.answer_join()
-    older = commit(m, 150)
+    older = commit(m, 150, *numbers)
     m.answer_commit(STALE[0])
     m.answer_sync(code=REBALANCE)
     newer = commit(m, 160)
     m.answer_commit()
-    m.joined(0)
     assert newer.succeeded()
-    assert isinstance(older.exception, RebalanceInProgressError)
-    assert [sent.offsets for sent in m.of(OffsetCommitRequest)] == [{0: 150}, {0: 160}]
-
-
-def test_commit_is_sent_again_without_the_partitions_of_a_newer_one(member: Any) -> None:
-    m = member(0, 1)
-    both = {tp: OffsetAndMetadata(150, "", -1) for tp in (T0, TopicPartition("t", 1))}
-    m.rebalance()
-    m.answer_join()
-    older = m.in_background(m.coordinator._commit_offsets_sync_async, both, 30_000)
-    m.answer_commit(STALE[0])
-    m.answer_sync(code=REBALANCE)
-    commit(m, 160)
-    m.answer_commit()
     m.joined(0, 1)
-    assert m.open(OffsetCommitRequest).offsets == {1: 150}
-    m.answer_commit()
+    assert [sent.offsets for sent in m.of(OffsetCommitRequest)[1:]] == [{0: 160}, *again]
+    for _ in again:
+        m.answer_commit()
     assert isinstance(older.exception, RebalanceInProgressError)  # its caller cannot know about the rest
 
 
@@ -244,8 +217,7 @@ def test_broken_second_connection_does_not_end_the_join(member: Any) -> None:
     m.fail(OffsetCommitRequest, KafkaConnectionError("gone"))
     assert m.coordinator.coordinator_id == FIRST
     assert not done.is_done  # retriable: tried again
-    m.joined(0)
-    m.poll()
+    m.settle(0)
     assert m.owned == [0]
 
 
@@ -272,8 +244,7 @@ def test_follow_up_join_does_not_overtake_the_commit_of_a_revoked_partition(memb
     m.rebalance()
     done = commit(m)
     m.joined(1)
-    m.polling = True
-    applied = m.in_background(m.coordinator.ensure_active_group_async, 0)
+    applied = m.begin_poll()
     assert (applied.is_done, m.listener.heard) == (False, [])
     m.answer_commit()
     assert (applied.is_done, done.succeeded()) == (True, True)
@@ -297,14 +268,12 @@ def test_listener_commits_revoked_partitions_after_an_unanswered_commit(
     m.rebalance()
     commit(m)
     m.joined(1)
-    m.polling = True
-    m.in_background(m.coordinator.ensure_active_group_async, 0)
+    m.begin_poll()
     until(lambda: m.drain() or last)
     assert "partitions are revoked although an earlier commit has had no response for 0.001 s" in caplog.text
     if others_own_it:
         m.poll()
-        m.joined(1)
-        m.poll()
+        m.settle(1)
     m.answer_commit()
     if others_own_it:
         assert isinstance(last[0].exception, RebalanceInProgressError)

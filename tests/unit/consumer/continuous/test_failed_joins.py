@@ -60,8 +60,7 @@ def test_failed_join_is_repeated_without_poll(
         m.answer_join()
     cut(m, kind)
     assert m.coordinator.heartbeat.last_poll == polled
-    m.joined(0, 1)
-    m.poll()
+    m.settle(0, 1)
     assert m.owned == [0, 1]
     assert m.listener.heard == [("assigned", [1])]
 
@@ -83,8 +82,7 @@ def test_join_that_timed_out_while_connecting_is_repeated(member: Any) -> None:
 
 def test_heartbeat_after_a_lost_answer_of_join_group_keeps_the_membership(member: Any) -> None:
     """The broker may have completed the join, so the generation that the member knows is over."""
-    m = member(0, heartbeat_interval_ms=10)
-    m.coordinator._maybe_start_heartbeat_loop = lambda: None
+    m = member(0, heartbeat_interval_ms=10, beats=False)
     m.beat(REBALANCE)
     cut(m)
     until(lambda: m.of(HeartbeatRequest, node_id=SECOND))
@@ -93,8 +91,7 @@ def test_heartbeat_after_a_lost_answer_of_join_group_keeps_the_membership(member
             m.answer(sent, SimpleNamespace(error_code=IllegalGenerationError.errno))
     assert not m.coordinator._heartbeat_enabled
     assert len(m.of(HeartbeatRequest, node_id=FIRST)) == 1
-    m.joined(0)
-    m.poll()
+    m.settle(0)
     assert (m.listener.heard, m.owned) == ([], [0])
 
 
@@ -107,8 +104,7 @@ def test_auto_commit_after_a_lost_answer_of_join_group_keeps_the_membership(memb
     m.poll()
     assert m.open(OffsetCommitRequest).node_id == SECOND
     m.answer_commit(IllegalGenerationError.errno)
-    m.joined(0)
-    m.poll()
+    m.settle(0)
     assert (m.listener.heard, m.owned) == ([], [0])
 
 
@@ -122,8 +118,7 @@ def test_join_that_poll_repeats_sends_no_commit_before_it(member: Any) -> None:
     assert len(m.of(JoinGroupRequest)) == 1  # not with each poll
     until(lambda: m.poll() and len(m.of(JoinGroupRequest)) == 2)
     assert list(m.requests()) == ["OffsetCommit", "JoinGroup", "JoinGroup"]
-    m.joined(0)
-    m.poll()
+    m.settle(0)
     assert (m.listener.heard, m.owned) == ([], [0])
 
 
@@ -188,8 +183,7 @@ def test_failed_join_is_repeated_once_a_coordinator_is_found(member: Any) -> Non
     assert len(m.of(JoinGroupRequest)) == 1
     m.coordinator.coordinator_id = FIRST
     until(lambda: len(m.of(JoinGroupRequest)) == 2)
-    m.joined(0)
-    m.poll()
+    m.settle(0)
     assert m.owned == [0]
 
 

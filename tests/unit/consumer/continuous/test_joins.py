@@ -48,8 +48,7 @@ def test_offsets_of_new_partitions_do_not_hold_up_the_others(member: Any) -> Non
     """The coordinator may still load the offsets, or a transaction of the former owner may be open."""
     m = member(0)
     m.beat(REBALANCE)
-    m.joined(0, 1)
-    m.poll()
+    m.settle(0, 1)
     began = time.monotonic()
     assert not m.fetch_offsets(10_000)
     assert time.monotonic() - began < 5
@@ -60,8 +59,7 @@ def waiting_for_offsets(member: Any) -> Any:
     """A member that has gained partition 1 and asks for its committed offset; it retries after a minute."""
     m = member(0, retry_backoff_ms=60_000)
     m.beat(REBALANCE)
-    m.joined(0, 1)
-    m.poll()
+    m.settle(0, 1)
     assert not m.fetch_offsets()
     return m
 
@@ -87,8 +85,7 @@ def test_position_waits_for_the_committed_offset(member: Any, monkeypatch: pytes
     monkeypatch.setattr(coordinator, "_SLICE_MS", 0)
     m = member(0)
     m.beat(REBALANCE)
-    m.joined(0, 1)
-    m.poll()
+    m.settle(0, 1)
     positions: list[int] = []
     Thread(target=lambda: positions.append(m.consumer.position(TopicPartition("t", 1))), daemon=True).start()
     until(lambda: m.of(OffsetFetchRequest))
@@ -122,18 +119,6 @@ def test_committed_raises_when_no_broker_can_be_reached(member: Any) -> None:
     assert isinstance(committed.exception, KafkaConnectionError)
 
 
-def test_join_that_ends_between_two_polls_is_applied_once(member: Any) -> None:
-    m = rebalancing(member, 0, 1)
-    m.joined(0, 1, 2)
-    assert m.listener.heard == []
-    assert m.poll()
-    assert m.listener.heard == [("assigned", [2])]
-    assert m.owned == [0, 1, 2]
-    assert m.poll()
-    assert len(m.of(JoinGroupRequest)) == 1
-    assert m.coordinator.state is MemberState.STABLE
-
-
 def test_first_join_settles_with_polls_of_no_length(member: Any) -> None:
     """kafka-python forgets a join that ended between two polls, and joins again."""
     m = member()
@@ -146,28 +131,16 @@ def test_first_join_settles_with_polls_of_no_length(member: Any) -> None:
     assert len(m.of(JoinGroupRequest)) == 1
 
 
-def test_revoked_partitions_start_the_follow_up_in_the_same_poll(member: Any) -> None:
-    m = rebalancing(member, 0, 1)
-    m.joined(0)
-    assert m.poll()
-    assert m.listener.heard == [("revoked", [1])]
-    assert m.open(JoinGroupRequest).claims == {"t": [0]}
-    assert m.positions == {0: 100}
-
-
 def test_committed_offsets_are_fetched_again_for_a_partition_that_comes_back(member: Any) -> None:
     """Another member may have committed since the first request; kafka-python would use its answer."""
     m = rebalancing(member)
-    m.joined(0, 1)
-    m.poll()
+    m.settle(0, 1)
     assert not m.fetch_offsets()
     first = m.open(OffsetFetchRequest)
     m.rebalance()
-    m.joined(0)
-    m.poll()
+    m.settle(0)
     m.answer(first, SimpleNamespace(API_VERSION=8, groups=[SimpleNamespace(error_code=0, topics=[])]))
-    m.joined(0, 1)
-    m.poll()
+    m.settle(0, 1)
     assert not m.fetch_offsets()
     assert m.open(OffsetFetchRequest) is not first
 
@@ -186,8 +159,7 @@ def test_assignor_that_crashes_is_reported_once(member: Any, monkeypatch: pytest
         m.poll()
     monkeypatch.undo()
     m.poll()
-    m.joined(0)
-    assert m.poll()
+    assert m.settle(0)
     assert m.coordinator.state is MemberState.STABLE
 
 
@@ -203,8 +175,7 @@ def test_rejoin_requested_while_the_assignment_waits_is_kept(member: Any) -> Non
 def test_rejoin_requested_during_join_group_is_answered_by_it(member: Any) -> None:
     m = rebalancing(member)
     m.coordinator.request_rejoin()
-    m.joined(0)
-    m.poll()
+    m.settle(0)
     assert len(m.of(JoinGroupRequest)) == 1
 
 

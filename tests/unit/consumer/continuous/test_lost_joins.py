@@ -44,8 +44,7 @@ def test_loss_in_the_middle_of_a_join_is_reported_once(step: str, strategy: type
     assert m.listener.heard == [("lost", [0, 1])]
     assert m.owned == []
     assert m.open(JoinGroupRequest).claims == {}
-    m.joined(3)
-    m.poll()
+    m.settle(3)
     assert m.listener.heard[1:] == [("assigned", [3])]
 
 
@@ -85,8 +84,7 @@ def test_loss_during_the_commit_before_the_assignment_is_applied(member: Any) ->
     m.rebalance()
     m.answer_commit()
     m.joined(0)
-    m.polling = True
-    applied = m.in_background(m.coordinator.ensure_active_group_async, 0)
+    applied = m.begin_poll()
     m.answer_commit(UnknownMemberIdError.errno)
     assert applied.is_done
     assert m.listener.heard == []

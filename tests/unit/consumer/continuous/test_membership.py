@@ -65,8 +65,7 @@ def test_assignment_is_dropped_after_the_session(auto_commit: bool, member: Any)
 def test_member_that_the_group_kept_applies_the_next_assignment(member: Any) -> None:
     m = member(0, 1)
     waiting_after_the_session(m)
-    m.joined(0, 1, 3)
-    assert m.poll()
+    assert m.settle(0, 1, 3)
     assert (m.listener.heard, m.owned) == ([("assigned", [3])], [0, 1, 3])
 
 
@@ -77,8 +76,7 @@ def test_member_that_the_group_removed_loses_its_partitions(member: Any) -> None
     m.poll()
     m.poll()
     assert (m.listener.heard, m.owned) == ([("lost", [0, 1])], [])
-    m.joined(4)
-    m.poll()
+    m.settle(4)
     assert m.owned == [4]
 
 
@@ -90,8 +88,7 @@ def test_first_assignment_is_dropped_after_the_session(member: Any) -> None:
     m.poll()
     assert (m.listener.heard, m.owned) == ([], [])
     m.poll()
-    m.joined(0)
-    m.poll()
+    m.settle(0)
     assert m.owned == [0]
 
 
@@ -104,8 +101,7 @@ def test_settled_member_delivers_nothing_after_its_session(member: Any) -> None:
     assert m.open(JoinGroupRequest).claims == {"t": [0]}
     m.beat()  # of a broker that it has found again
     assert not m.poll()
-    m.joined(0)
-    assert m.poll()
+    assert m.settle(0)
     assert (m.listener.heard, m.owned) == ([], [0])
 
 
@@ -130,16 +126,14 @@ def test_fenced_member_gets_the_error_after_its_session(member: Any) -> None:
 
 def test_heartbeat_answered_after_the_session_proves_no_membership(member: Any) -> None:
     """A broker that loads its groups answers heartbeats of former members, too."""
-    m = member(0)
-    m.coordinator._maybe_start_heartbeat_loop = lambda: None
+    m = member(0, beats=False)
     m.beat()
     assert stable_heartbeat_at(m.consumer) is not None
     end_session(m)
     m.beat()
     assert heartbeat_age_s(m.consumer) in (None, math.inf)
     assert stable_heartbeat_at(m.consumer) is None
-    m.joined(0)
-    m.poll()
+    m.settle(0)
     m.beat()
     assert stable_heartbeat_at(m.consumer) is not None
     assert m.listener.heard == []
@@ -160,8 +154,7 @@ def test_member_without_a_coordinator_delivers_for_a_session(member: Any) -> Non
 @pytest.mark.parametrize(("code", "counts"), [(0, True), (REBALANCE, True), (UNKNOWN, False)])
 def test_long_join_is_confirmed_over_the_second_connection(code: int, counts: bool, member: Any) -> None:
     """Otherwise a stateful member would stop committing while it waits for a slow one."""
-    m = member(0, heartbeat_interval_ms=10)
-    m.coordinator._maybe_start_heartbeat_loop = lambda: None
+    m = member(0, heartbeat_interval_ms=10, beats=False)
     m.beat()
     heard = m.coordinator._confirmed_at
     m.rebalance()
@@ -170,14 +163,12 @@ def test_long_join_is_confirmed_over_the_second_connection(code: int, counts: bo
     assert (sent.node_id, sent.request.generation_id) == (SECOND, 7)
     m.answer(sent, SimpleNamespace(error_code=code))
     assert (m.coordinator._confirmed_at > heard) is counts
-    m.joined(0)
-    m.poll()
+    m.settle(0)
 
 
 def test_join_is_confirmed_in_each_of_its_rounds(member: Any) -> None:
     """SyncGroup reports that others began another round: JoinGroup is sent again by the same task."""
-    m = member(0, heartbeat_interval_ms=10)
-    m.coordinator._maybe_start_heartbeat_loop = lambda: None
+    m = member(0, heartbeat_interval_ms=10, beats=False)
     m.rebalance()
     m.answer_join()
     m.answer_sync(code=REBALANCE)
@@ -247,8 +238,7 @@ def test_lost_member_without_a_coordinator_delivers_nothing(member: Any) -> None
 
 def joining(member: Any, *owned: int, **config: Any) -> Scripted:
     """A member that has sent JoinGroup, and heartbeats often."""
-    m: Scripted = member(*owned, heartbeat_interval_ms=10, **config)
-    m.coordinator._maybe_start_heartbeat_loop = lambda: None
+    m: Scripted = member(*owned, heartbeat_interval_ms=10, **config, beats=False)
     m.rebalance()
     assert m.poll()
     return m
@@ -273,36 +263,27 @@ def test_member_that_the_broker_does_not_know_delivers_nothing(code: int, member
     assert heartbeat_age_s(m.consumer) in (None, math.inf)
     answer_heartbeat(m, REBALANCE)
     assert not m.poll(), "a broker that loads its groups answers heartbeats of former members, too"
-    m.joined(0)
-    assert m.poll()
+    assert m.settle(0)
     assert (m.listener.heard, m.owned) == ([], [0])
-
-
-def test_generation_that_is_over_is_no_loss_during_a_join(member: Any) -> None:
-    """The answer of JoinGroup, with the next generation, is under way."""
-    m = joining(member, 0)
-    answer_heartbeat(m, ILLEGAL)
-    assert m.poll()
-    m.joined(0)
-    m.poll()
-    assert (m.listener.heard, m.owned) == ([], [0])
-    assert len(m.of(JoinGroupRequest)) == 1
 
 
 @pytest.mark.parametrize("step", [JoinGroupRequest, SyncGroupRequest])
-@pytest.mark.parametrize("code", [UNKNOWN, FENCED, ILLEGAL])
+@pytest.mark.parametrize("code", [UNKNOWN, FENCED, ILLEGAL, NOT_COORDINATOR])
 def test_join_whose_answer_is_lost_is_repeated(code: int, step: type, member: Any) -> None:
-    """On a connection that transfers nothing JoinGroup would wait for more than `max_poll_interval_ms`."""
+    """On a connection that transfers nothing JoinGroup would wait for more than `max_poll_interval_ms`.
+
+    For a generation that is over the answer, with the next one, may still be under way.
+    """
     m = joining(member, 0)
     if step is SyncGroupRequest:
         m.answer_join()
     answer_heartbeat(m, code)
     assert len(m.of(JoinGroupRequest)) == 1
+    assert m.poll() is (code in {ILLEGAL, NOT_COORDINATOR})
     answer_heartbeat(m, code)
     until(lambda: len(m.of(JoinGroupRequest)) == 2)
     assert m.of(step)[0].future.failed()
-    m.joined(0, 1)
-    m.poll()
+    m.settle(0, 1)
     assert (m.listener.heard, m.owned) == ([("assigned", [1])], [0, 1])
 
 
@@ -314,21 +295,9 @@ def test_join_is_repeated_once_for_a_generation_that_is_over(member: Any) -> Non
     until(lambda: len(m.of(JoinGroupRequest)) == 2)
     for _ in range(4):
         answer_heartbeat(m, ILLEGAL)
-    m.joined(0)
-    m.poll()
+    m.settle(0)
     assert m.owned == [0]
     assert len(m.of(JoinGroupRequest)) == 2
-
-
-def test_member_that_was_removed_in_a_join_hears_of_it_without_the_answer(member: Any) -> None:
-    m = joining(member, 0)
-    answer_heartbeat(m, UNKNOWN)
-    answer_heartbeat(m, UNKNOWN)
-    until(lambda: len(m.of(JoinGroupRequest)) == 2)
-    m.answer_join(UNKNOWN)
-    m.poll()
-    m.poll()
-    assert (m.listener.heard, m.owned) == ([("lost", [0])], [])
 
 
 def test_join_over_a_connection_that_transfers_nothing_is_repeated(
@@ -340,8 +309,7 @@ def test_join_over_a_connection_that_transfers_nothing_is_repeated(
     m = joining(member, 0)
     answer_heartbeat(m, REBALANCE)
     until(lambda: len(m.of(JoinGroupRequest)) == 2)
-    m.joined(0)
-    assert m.poll()
+    assert m.settle(0)
     assert (m.listener.heard, m.owned) == ([], [0])
 
 
@@ -363,18 +331,6 @@ def test_patience_doubles_for_a_response_and_needs_a_member_id(monkeypatch: pyte
     assert not patience.is_over(nameless)
 
 
-def test_join_is_repeated_when_the_coordinator_has_moved(member: Any) -> None:
-    """The connection of the join may end without a sign."""
-    m = joining(member, 0)
-    answer_heartbeat(m, NOT_COORDINATOR)
-    assert m.coordinator._may_still_own()
-    answer_heartbeat(m, NOT_COORDINATOR)
-    until(lambda: len(m.of(JoinGroupRequest)) == 2)
-    m.joined(0)
-    assert m.poll()
-    assert (m.listener.heard, m.owned) == ([], [0])
-
-
 def test_refused_heartbeats_of_two_steps_do_not_repeat_the_join(member: Any) -> None:
     """JoinGroup was answered in between."""
     m = joining(member, 0)
@@ -391,14 +347,12 @@ def test_refused_heartbeats_of_two_steps_do_not_repeat_the_join(member: Any) -> 
 
 def test_heartbeat_before_the_first_join_is_over_proves_nothing(member: Any) -> None:
     """The broker may handle it before JoinGroup, which comes over the other connection."""
-    m = member(heartbeat_interval_ms=10)
-    m.coordinator._maybe_start_heartbeat_loop = lambda: None
+    m = member(heartbeat_interval_ms=10, beats=False)
     m.coordinator.reset_generation("m")
     m.poll()
     answer_heartbeat(m, UNKNOWN)
     answer_heartbeat(m, UNKNOWN)
-    m.joined(0)
-    m.poll()
+    m.settle(0)
     assert m.owned == [0]
     assert len(m.of(JoinGroupRequest)) == 1
 

@@ -329,16 +329,3 @@ def test_laws_hold_under_random_events(owned: Collection[int], turns: list[tuple
             play.check()
         member.finish_commits(FIRST, SECOND)
         play.check()
-
-
-@given(st.integers(1, 10))
-@settings(max_examples=5, deadline=None)
-def test_member_settles_after_a_storm(rounds: int) -> None:
-    """However often others begin new rounds, one poll applies the last one."""
-    with watched(0, 1) as member:
-        for _ in range(rounds):
-            member.beat(REBALANCE)
-            member.joined(0, 1, 2)
-        member.poll()
-        assert member.owned == [0, 1, 2]
-        assert len(member.of(JoinGroupRequest)) == rounds

@@ -35,8 +35,7 @@ def test_topics_unsubscribed_during_a_join_are_held_back_until_they_are_revoked(
     m.consumer.subscribe(["u"], listener=m.listener)
     assert m.poll()
     assert not m.consumer._subscription.fetchable_partitions()
-    m.joined(0, 1)
-    m.poll()
+    m.settle(0, 1)
     assert m.listener.heard == [("revoked", [0, 1])]
     assert m.open(JoinGroupRequest).claims == {}
 
@@ -100,8 +99,7 @@ def test_pattern_joins_with_metadata_that_comes_between_two_polls(
     updates[-1].success(None)
     m.poll()
     assert len(updates) == 1 + fails
-    m.joined(0)
-    m.poll()
+    m.settle(0)
     m.rebalance()
     assert len(m.of(JoinGroupRequest)) == 1  # fresh metadata for each join
     assert len(updates) == 2 + fails
@@ -127,8 +125,7 @@ def test_pattern_subscriber_without_partitions_survives_a_failed_metadata_reques
     assert {0.007, 0.011} <= set(pauses)  # the timeout, then retry_backoff_ms; others may pause, too
     m.consumer._subscription.subscribed_pattern = None
     m.poll()
-    m.joined(0)
-    assert m.poll()
+    assert m.settle(0)
     assert m.owned == [0]
 
 
@@ -166,8 +163,7 @@ def test_unsubscribe_during_a_join_leaves_over_the_second_connection(member: Any
     m.answer_join(UnknownMemberIdError.errno)
     m.consumer.subscribe(["t"], listener=m.listener)
     m.poll()
-    m.joined(5)
-    m.poll()
+    m.settle(5)
     assert m.owned == [5]
 
 

@@ -6,12 +6,6 @@ from kafka_assignors.stateful.changelog.rate_limit import RateLimit
 from tests.support.clock import Clock
 
 
-def test_without_a_rate_nothing_is_limited() -> None:
-    rate_limit = RateLimit(None, Clock())
-    rate_limit.took(10**12)
-    assert not rate_limit.exhausted()
-
-
 def test_debt_is_paid_at_the_rate() -> None:
     clock = Clock()
     rate_limit = RateLimit(1000, clock)

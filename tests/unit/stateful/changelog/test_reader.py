@@ -287,6 +287,8 @@ def test_copy_out_of_range_is_repositioned(bench: Bench, caplog: pytest.LogCaptu
     copy = bench.keep(S0)
     until(lambda: copy.position == 3)
     assert "lost records 0 to 1" in caplog.text
+    assert bench.reader.give_back([S0]) == [copy]
+    assert dict(copy.store.range()) == {b"c": b"2"}
 
 
 def test_copy_of_a_truncated_changelog_restarts(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:

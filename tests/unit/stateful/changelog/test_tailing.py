@@ -203,21 +203,25 @@ def test_progress_without_a_waiter_is_not_logged(bench: Bench, caplog: pytest.Lo
     taken.drop()
 
 
-def test_restart_of_a_restore_is_logged(
+def test_damaged_store_is_restored_from_the_beginning(
     bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the standby is damaged, the task restores the whole changelog."""
     caplog.set_level(logging.INFO)
     bench.consumer.write(0, b"a", b"b")
-    bench.begin(S0)
+    copy = bench.begin(S0)
     bench.turn()
     bench.consumer.write(0, b"c")
     bench.tailing.set_waiter(S0, WAITER)
     bench.tailing.update_lags()
     fail_once(monkeypatch, StateDamagedError("bytes are flipped"))
     bench.tailing.read()
+    assert bench.consumer.positions == {LOG_0: 0}
     bench.tailing.update_lags()
+    assert bench.restored == []
     bench.turn()
+    assert bench.restored == [(copy, WAITER)]
+    assert dict(copy.store.range()) == {b"a": b"0", b"b": b"1", b"c": b"2"}
     assert [line for line in caplog.messages if line.startswith("task")] == [
         "task s_0: taking over its copy, at most 1 records to apply",
         "task s_0: state is damaged, restoring from the beginning: bytes are flipped",
@@ -226,28 +230,22 @@ def test_restart_of_a_restore_is_logged(
     ]
 
 
+@pytest.mark.parametrize(
+    ("waiter", "paused", "value"), [(None, {LOG_0}, None), (WAITER, set(), b"1")], ids=["standby", "restore"]
+)
 @pytest.mark.parametrize("bench", [{"bytes_per_s": 1024}], indirect=True)
-def test_standbys_pause_beyond_their_rate(bench: Bench) -> None:
-    standby = bench.begin(S0)
+def test_standbys_pause_beyond_their_rate_and_restores_do_not(
+    bench: Bench, waiter: object, paused: set[TopicPartition], value: bytes | None
+) -> None:
+    copy = bench.begin(S0, waiter)
     bench.consumer.write(0, b"x" * 10_000)
     bench.tailing.read()
     bench.consumer.write(0, b"y")
     bench.tailing.read()
-    assert bench.consumer.held == {LOG_0}
-    assert standby.store.get(b"y") is None
+    assert (bench.consumer.held, copy.store.get(b"y")) == (paused, value)
     bench.now += 60.0
     bench.tailing.read()
-    assert standby.store.get(b"y") == b"1"
-
-
-@pytest.mark.parametrize("bench", [{"bytes_per_s": 1024}], indirect=True)
-def test_restore_is_not_limited_by_the_rate(bench: Bench) -> None:
-    wanted = bench.begin(S1, WAITER)
-    bench.consumer.write(1, b"x" * 10_000)
-    bench.tailing.read()
-    bench.consumer.write(1, b"z")
-    bench.tailing.read()
-    assert (bench.consumer.held, wanted.store.get(b"z")) == (set(), b"1")
+    assert copy.store.get(b"y") == b"1"
 
 
 def test_standbys_pause_while_a_task_waits_for_its_state(bench: Bench) -> None:
@@ -281,17 +279,6 @@ def test_closed_copies_have_a_lag(bench: Bench, position: int, stale: bool, lag:
     assert bench.tailing.kept.lags == {S0: lag}
 
 
-def test_damaged_store_is_restored_from_the_beginning(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench.consumer.write(0, b"a", b"b")
-    copy = bench.begin(S0, WAITER)
-    fail_once(monkeypatch, StateDamagedError("bytes are flipped"))
-    bench.tailing.read()
-    assert (bench.restored, bench.consumer.positions) == ([], {LOG_0: 0})
-    bench.turn()
-    assert bench.restored == [(copy, WAITER)]
-    assert dict(copy.store.range()) == {b"a": b"0", b"b": b"1"}
-
-
 def test_store_damaged_again_during_its_restore_is_given_up(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -309,27 +296,18 @@ def test_store_damaged_again_during_its_restore_is_given_up(
     assert "damaged again before a commit: bytes are flipped" in str(error)
 
 
-def test_flush_of_a_standby_ends_the_doubt_after_a_wipe(bench: Bench) -> None:
-    copy = bench.copy(S0)
-    copy.in_doubt = True
-    bench.tailing.begin(copy, None)
-    bench.consumer.write(0, b"a")
-    bench.turn()
-    assert copy.in_doubt
-    bench.now += 31.0
-    bench.turn()
-    assert not copy.in_doubt
-
-
-def test_flush_during_a_restore_keeps_the_doubt_after_a_wipe(bench: Bench) -> None:
+@pytest.mark.parametrize("waiter", [None, WAITER], ids=["standby", "restore"])
+def test_flush_ends_the_doubt_after_a_wipe_only_for_a_standby(bench: Bench, waiter: object) -> None:
     """A restore may take longer than the time between flushes."""
     copy = bench.copy(S0)
     copy.in_doubt = True
     bench.consumer.write(0, b"a", skip=1)
-    bench.tailing.begin(copy, WAITER)
+    bench.tailing.begin(copy, waiter)
+    bench.tailing.read()
+    assert (copy.checkpointed, copy.in_doubt) == (0, True)
     bench.now += 31.0
     bench.tailing.read()
-    assert (copy.checkpointed, copy.in_doubt) == (1, True)
+    assert (copy.checkpointed, copy.in_doubt) == (1, waiter is not None)
 
 
 def test_copy_without_room_does_not_stop_the_others(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,16 +321,6 @@ def test_copy_without_room_does_not_stop_the_others(bench: Bench, monkeypatch: p
     assert second.store.get(b"a") == b"0"
     with bench.state_dir.claim(S0):
         pass  # the directory is released
-
-
-def test_lost_first_records_are_logged_and_skipped(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    bench.consumer.write(0, b"a", b"b", b"c")
-    copy = bench.begin(S0, WAITER)
-    bench.consumer.begins[LOG_0] = 2
-    bench.tailing.reposition()
-    assert "lost records 0 to 1" in caplog.text
-    bench.turn()
-    assert dict(copy.store.range()) == {b"c": b"2"}
 
 
 def test_changelog_that_ends_before_the_copy_restarts_it(
@@ -432,16 +400,6 @@ def test_copy_restarts_in_a_changelog_that_was_deleted_and_created_again(
     assert bench.state_dir.tasks() == {S0: {OurPartition("log", 0): Position(3, "id-2")}}
 
 
-def test_copy_taken_out_gets_no_more_records(bench: Bench) -> None:
-    copy = bench.begin(S0)
-    assert bench.tailing.kept.take_out(S0) is copy
-    assert bench.tailing.kept.take_out(S0) is None
-    bench.consumer.write(0, b"a")
-    assert not bench.tailing.read()
-    assert copy.store.get(b"a") is None
-    copy.drop()
-
-
 def test_ends_are_asked_for_once_a_second_and_for_new_copies_at_once(bench: Bench) -> None:
     bench.begin(S0)
     for _ in range(5):
@@ -502,17 +460,9 @@ def test_copies_of_a_deleted_changelog_keep_their_lags(bench: Bench) -> None:
     bench.turn()
     bench.tailing.reposition()
     assert (bench.copies, bench.tailing.kept.lags, bench.failed) == ([copy], {S0: 0}, [])
-
-
-def test_promotion_without_an_end_offset_keeps_its_lag(bench: Bench) -> None:
-    """No lag would count as the whole changelog."""
-    bench.begin(S0)
-    bench.consumer.write(0, b"a")
-    bench.turn()
-    bench.consumer.gone = {"log"}
     bench.tailing.set_waiter(S0, WAITER)
     bench.turn()
-    assert bench.tailing.kept.lags == {S0: 0}
+    assert bench.tailing.kept.lags == {S0: 0}, "no lag would count as the whole changelog"
 
 
 def test_opened_copy_keeps_the_lag_of_the_closed_one(bench: Bench) -> None:

@@ -18,7 +18,6 @@ from kafka_assignors.stateful import (
     Duties,
     Holdings,
     StatefulAssignor,
-    StatefulOptions,
     Subtopology,
     Topology,
 )
@@ -125,12 +124,6 @@ def test_invalid_options_are_named(options: dict[str, Any], named: str) -> None:
     assert caught.value.option == named
 
 
-def test_defaults_are_those_of_kip_441() -> None:
-    options = StatefulOptions(topology=TOPOLOGY)
-    assert (options.acceptable_recovery_lag, options.num_standby_replicas) == (10_000, 0)
-    assert (options.max_warmup_replicas, options.probing_rebalance_interval_ms) == (2, 600_000)
-
-
 # --- as a member -------------------------------------------------------------------------------------------
 
 
@@ -187,14 +180,28 @@ def test_error_of_the_holdings_callback_is_logged(caplog: pytest.LogCaptureFixtu
     assert "reading the state on disk failed" in caplog.text
 
 
-@pytest.mark.parametrize("data", [b"", b"\0", b"nonsense", b"\0\1\0\1" + b"\xff" * 30])
-def test_unreadable_assignment_leaves_copies_as_they_were(data: bytes) -> None:
+@pytest.mark.parametrize(
+    ("data", "logged"),
+    [
+        (b"", ""),
+        (CLASSIC_ONLY, ""),
+        (b"\0\1", "cannot decode"),
+        (b"\0\1\0\1" + b"\xff" * 30, "cannot decode"),
+        (b"\0\3\0\3" + b"of another release", "has a newer version"),
+    ],
+)
+def test_unreadable_assignment_leaves_copies_as_they_were(
+    data: bytes, logged: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """The partitions decide the active tasks."""
+    caplog.set_level(logging.INFO)
     a = Member("a")
     asked = stateful_assignment.TaskAssignment(standbys=(("s", 1), ("s", 2)))
     a.receives(ConsumerProtocolAssignment(0, [], stateful_assignment.encode(asked)))
     duties = a.receives(ConsumerProtocolAssignment(0, [("t", [1]), ("u", [1])], data), 2)
     assert duties == Duties((("s", 1),), standbys=(("s", 2),), generation=2)
+    assert logged in caplog.text
+    assert subscription_of(a).latest_supported == 2
 
 
 def test_copy_of_an_unknown_subtopology_is_not_kept() -> None:
@@ -516,17 +523,6 @@ def test_newer_member_is_asked_for_our_version_and_counts_as_one_without_state()
     assert _asked(come_down, "x").common_version == 2
 
 
-def test_assignment_of_a_newer_leader_keeps_copies_as_they_are(caplog: pytest.LogCaptureFixture) -> None:
-    """Its partitions are processed; its user data cannot be read."""
-    caplog.set_level(logging.INFO)
-    a = Member("a")
-    newer = b"\0\3\0\3" + b"of another release"
-    part = ConsumerProtocolAssignment(0, [("t", [0]), ("u", [0])], newer)
-    assert a.receives(part) == Duties((("s", 0),), generation=1)
-    assert "has a newer version" in caplog.text
-    assert subscription_of(a).latest_supported == 2
-
-
 def test_all_members_get_the_owners_by_endpoint() -> None:
     a, b = Member("a", endpoint="a:1"), Member("b", endpoint="b:1")
     now = round_of(a, b)
@@ -604,35 +600,30 @@ def test_leader_without_metadata_of_an_old_topic_takes_no_partition_of_a_task_th
 # --- causes ------------------------------------------------------------------------------------------------
 
 
+def causes(reports: list[PlanReport], members: list[Member], generation: int, *others: Any) -> list[str]:
+    """Rebalance, led by the first member; return the causes that it reports."""
+    given = members[0].assignor.assign(cluster(TOPICS), [*(m.joins() for m in members), *others])
+    for member in members:
+        member.hears(given, generation)
+    return [str(cause) for cause in reports[-1].causes]
+
+
 def test_probe_and_other_version_are_causes_of_the_next_rebalance() -> None:
     reports: list[PlanReport] = []
     a = Member("a", on_plan=reports.append)
-
-    def causes(generation: int, *others: Any) -> list[str]:
-        given = a.assignor.assign(cluster(TOPICS), [a.joins(), *others])
-        a.hears(given, generation)
-        return [str(cause) for cause in reports[-1].causes]
-
-    assert causes(1) == ["joined (a)"]
+    assert causes(reports, [a], 1) == ["joined (a)"]
     a.assignor.refresh_user_data()
-    assert causes(2) == ["probe (a)"]
-    assert causes(3) == ["unknown"]
-    assert causes(4, _of_version(1, 1)) == ["joined (x)"]
-    assert causes(5, _of_version(1, 1)) == ["upgrade (a)", "second-round"]
+    assert causes(reports, [a], 2) == ["probe (a)"]
+    assert causes(reports, [a], 3) == ["unknown"]
+    assert causes(reports, [a], 4, _of_version(1, 1)) == ["joined (x)"]
+    assert causes(reports, [a], 5, _of_version(1, 1)) == ["upgrade (a)", "second-round"]
 
 
 def test_leader_names_members_that_probe_or_change_their_version() -> None:
     reports: list[PlanReport] = []
-    a, b = Member("a", on_plan=reports.append), Member("b")
-
-    def causes(generation: int, *others: Any) -> list[str]:
-        given = a.assignor.assign(cluster(TOPICS), [a.joins(), b.joins(), *others])
-        for member in (a, b):
-            member.hears(given, generation)
-        return [str(cause) for cause in reports[-1].causes]
-
+    members = [Member("a", on_plan=reports.append), Member("b")]
     for generation in range(1, 10):
-        last = causes(generation, _of_version(3, 3))
+        last = causes(reports, members, generation, _of_version(3, 3))
     assert last == ["unowned (t: 2 of 4, u: 2 of 4)"], "the third member never claims its partitions"
-    b.assignor.refresh_user_data()
-    assert causes(10, _of_version(2, 3)) == ["probe (b)", "upgrade (x)"]
+    members[1].assignor.refresh_user_data()
+    assert causes(reports, members, 10, _of_version(2, 3)) == ["probe (b)", "upgrade (x)"]

@@ -21,10 +21,6 @@ def group(topics: str, **members: str) -> Group:
     return Group(those, dict.fromkeys(topics, 2))
 
 
-def test_members_of_one_topology_are_one_subgroup() -> None:
-    assert subgroups(TOPOLOGY, group("tuvw", m="tuvw", n="tuvw")) == {("m", "n"): ["a", "b", "c"]}
-
-
 def test_each_subgroup_has_all_members_that_can_run_it() -> None:
     assert list(subgroups(TOPOLOGY, group("tuvw", m="tuvw", n="tu", o="tw")).items()) == [
         (("m", "n", "o"), ["a"]),

@@ -182,6 +182,11 @@ class Bench:
         self.tasks.duties = Duties(standbys=standbys)
         self.copies.update_standbys()
 
+    def close_copies(self, *tasks: Task) -> None:
+        """Keep standbys for a moment, so that their copies are closed on disk."""
+        self.set_standbys(*tasks)
+        self.set_standbys()
+
     def close(self) -> None:
         self.copies.close()
         self.state_dir.close()
@@ -233,14 +238,6 @@ def test_task_that_begins_between_rebalances_is_logged_in_that_turn(
     bench.copies.retry()
     bench.copies.retry()
     assert caplog.messages == ["assigned 2 tasks: s_0, s_1; 2 in all"]
-
-
-def test_task_is_ready_once_its_state_is_restored(bench: Bench) -> None:
-    active = bench.begin(S0)
-    assert (active.ready, active.copy) == (False, None)
-    bench.restore(S0)
-    assert active.ready
-    assert active.copy is not None
 
 
 def test_holdings_have_the_end_offsets_of_all_changelogs(bench: Bench) -> None:
@@ -680,8 +677,7 @@ def test_state_is_hidden_from_the_group_before_it_is_deleted(bench: Bench, delay
 
 @pytest.mark.parametrize("duties", [Duties(actives=(S0,)), Duties(standbys=(S0,)), Duties(warmups=(S0,))])
 def test_state_for_a_duty_is_not_deleted_before_it_is_opened(bench: Bench, duties: Duties) -> None:
-    bench.set_standbys(S0)
-    bench.set_standbys()
+    bench.close_copies(S0)
     bench.tasks.duties = duties
     for seconds in (700.0, 60.0):
         bench.now += seconds
@@ -690,13 +686,11 @@ def test_state_for_a_duty_is_not_deleted_before_it_is_opened(bench: Bench, dutie
 
 
 def test_state_that_is_wanted_again_is_not_deleted(bench: Bench) -> None:
-    bench.set_standbys(S0)
-    bench.set_standbys()
+    bench.close_copies(S0)
     bench.now += 700.0
     bench.copies.clean(600.0)
     assert bench.closed_copies == {}
-    bench.set_standbys(S0)
-    bench.set_standbys()
+    bench.close_copies(S0)
     assert set(bench.closed_copies) == {S0}, "it was in use until now"
     bench.now += 60.0
     bench.copies.clean(600.0)
@@ -705,8 +699,7 @@ def test_state_that_is_wanted_again_is_not_deleted(bench: Bench) -> None:
 
 def test_failed_copy_has_no_known_position(bench: Bench) -> None:
     """It may have been wiped before it failed."""
-    bench.set_standbys(S0)
-    bench.set_standbys()
+    bench.close_copies(S0)
     bench.set_standbys(S0)
     bench.reader.fails(S0, StateFullError("no room"))
     bench.copies.take_restored()

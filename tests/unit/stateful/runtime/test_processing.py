@@ -15,8 +15,7 @@ FLIPPED = StateDamagedError("bytes are flipped")
 
 def test_error_of_the_callback_drops_the_changes_of_that_record(bench: Bench) -> None:
     """Earlier work is committed, also of the same task."""
-    bench.process(T0, b"a")
-    bench.processing.commit()
+    bench.complete(T0, b"a")
     bench.process(T1, b"b")
     with pytest.raises(ValueError, match="bad"):
         bench.process(T0, b"a", b"c", b"bad", b"a")
@@ -84,8 +83,7 @@ def test_commit_of_a_record_ends_the_doubt_about_restored_state(bench: Bench) ->
     assert not bench.processing.commit()
     assert [copy.in_doubt for copy in copies] == [True, True]
     bench.cluster.commit_fails = None
-    bench.process(T0, b"a")
-    assert bench.processing.commit()
+    bench.complete(T0, b"a")
     assert [copy.in_doubt for copy in copies] == [False, True]
 
 

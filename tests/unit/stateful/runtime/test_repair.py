@@ -23,29 +23,16 @@ def is_away(*_: object) -> dict[bytes, bytes | None]:
 
 def replace_value(bench: Bench) -> None:
     """Commit a 2, which a late record replaces with 1 in the changelog."""
-    bench.process(T0, b"a", b"a")
-    assert bench.processing.commit()
+    bench.complete(T0, b"a", b"a")
     bench.cluster.log[0].append((b"a", b"1"))
 
 
 def test_late_record_of_a_former_owner_does_not_stay_the_last_value(bench: Bench) -> None:
-    bench.process(T0, b"a", b"a", b"b")
-    assert bench.processing.commit()
+    bench.complete(T0, b"a", b"a", b"b")
     bench.cluster.log[0].append((b"a", b"1"))
-    bench.process(T0, b"b")
-    assert bench.processing.commit()
+    bench.complete(T0, b"b")
     assert bench.in_log(0) == {b"a": b"2", b"b": b"2"}
     assert bench.store(T0).position == len(bench.cluster.log[0])
-
-
-def test_key_that_the_store_does_not_have_is_deleted(bench: Bench) -> None:
-    """A failed write of this member may have arrived although its changes were undone."""
-    bench.process(T0, b"a")
-    assert bench.processing.commit()
-    bench.cluster.log[0].append((b"undone", b"1"))
-    bench.process(T0, b"a")
-    assert bench.processing.commit()
-    assert bench.in_log(0) == {b"a": b"2", b"undone": None}
 
 
 def test_own_records_of_a_failed_write_are_not_written_a_third_time(bench: Bench) -> None:
@@ -89,8 +76,7 @@ def test_more_late_records_during_the_repair_are_repaired_with_the_next_commit(b
         return values
 
     bench.cluster.on_read = interrupt
-    bench.process(T0, b"b")
-    assert bench.processing.commit()
+    bench.complete(T0, b"b")
     assert bench.processing.commit()
     assert bench.in_log(0) == {b"a": b"2", b"b": b"1"}
     assert bench.store(T0).position == len(bench.cluster.log[0])
@@ -105,16 +91,14 @@ def test_truncated_changelog_has_no_repair_left(bench: Bench, end: int) -> None:
     assert bench.processing.commit()
     assert bench.actives[T0].unproven == 3
     del bench.cluster.log[0][end:]
-    bench.process(T0, b"c")
-    assert bench.processing.commit()
+    bench.complete(T0, b"c")
     assert (bench.actives[T0].unproven, bench.store(T0).position) == (None, end + 1)
 
 
 def replace_values(bench: Bench) -> None:
     """Let other records replace a value in the changelog of each task; the next commit finds them."""
     for source in (T0, T1):
-        bench.process(source, b"a", b"a")
-    assert bench.processing.commit()
+        bench.complete(source, b"a", b"a")
     for source in (T0, T1):
         bench.cluster.log[source.partition].append((b"a", b"1"))
         bench.process(source, b"b")
