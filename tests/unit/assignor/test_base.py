@@ -231,15 +231,6 @@ def test_null_arrays_count_as_empty_arrays(caplog: pytest.LogCaptureFixture) -> 
     assert not warnings(caplog)
 
 
-def test_topic_repeated_100000_times_does_not_block_the_io_thread() -> None:
-    """It fits into a message, and must not keep the I/O thread busy: one list is made of it."""
-    once = sticky_user_data.encode({"t": [1]}, 0)[4:-4]
-    count = 1_000_000 // len(once)
-    data = count.to_bytes(4, "big") + once * count + b"\x00\x00\x00\x05"
-    owned, generation = sticky_user_data.decode(data)
-    assert (len(owned["t"]), generation) == (count, 5)
-
-
 class _Worse(_Broken):
     """An unexpected failure: reading a member raises."""
 
