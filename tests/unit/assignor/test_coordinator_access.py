@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import weakref
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -55,6 +56,7 @@ from kafka_assignors.plan.cause import Cause
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.wire import budget, lag_user_data
 from tests.support.group.joining import answer, cluster, own
+from tests.support.logged import ours
 from tests.support.waiting import until
 from tests.unit.conftest import MakeConsumer
 
@@ -172,11 +174,10 @@ def test_unknown_kafka_python_is_not_asked_to_rejoin(
 
 def test_request_rejoin_makes_the_consumer_rejoin(made: Any) -> None:
     """kafka-python has no public call for it."""
-    coordinator = made._coordinator
-    coordinator.rejoin_needed = False
-    assignor = only_assignor(made)
-    assignor._access.request_rejoin()
-    assert coordinator.rejoin_needed
+    for request in (only_assignor(made)._access.request_rejoin, partial(request_rejoin, made)):
+        made._coordinator.rejoin_needed = False
+        request()
+        assert made._coordinator.rejoin_needed
 
 
 unless_a_round_began = pytest.mark.parametrize(
@@ -311,6 +312,8 @@ def test_config_has_the_connection_settings(made: Any) -> None:
     access = only_assignor(made)._access
     assert access.session_timeout_s() == made.config["session_timeout_ms"] / 1000
     assert access.max_poll_interval_s() == made.config["max_poll_interval_ms"] / 1000
+    heartbeat_s = made.config["heartbeat_interval_ms"] / 1000
+    assert timeouts(made) == (access.session_timeout_s(), access.max_poll_interval_s(), heartbeat_s)
 
 
 def test_rejoin_can_be_requested_from_another_thread(made: Any) -> None:
@@ -349,18 +352,6 @@ def test_membership_age_counts_from_the_last_answered_heartbeat(made: Any) -> No
     assert 100 <= ago < 200
     coordinator.state = MemberState.REBALANCING
     assert heartbeat_age_s(made) is None, "it joins"
-
-
-def test_timeouts_are_the_ones_of_the_join(consumer: MakeConsumer) -> None:
-    """Session timeout, rebalance timeout and heartbeat interval."""
-    config = consumer(CooperativeStickyAssignor)._coordinator.config
-    made = consumer(CooperativeStickyAssignor)
-    assert timeouts(made) == (
-        config["session_timeout_ms"] / 1000,
-        config["max_poll_interval_ms"] / 1000,
-        config["heartbeat_interval_ms"] / 1000,
-    )
-    assert min(timeouts(made)) > 0
 
 
 def test_poll_age_counts_from_the_last_poll_or_coordinator_lookup(
@@ -441,12 +432,6 @@ def test_dropped_producer_sends_nothing_more() -> None:
         stop_producer(producer, 60.0)
         assert not producer._sender.is_alive()
         producer.close(timeout=0)
-
-
-def test_rejoin_can_be_requested_for_a_consumer(made: Any) -> None:
-    made._coordinator.rejoin_needed = False
-    request_rejoin(made)
-    assert made._coordinator.rejoin_needed
 
 
 def test_batch_read_to_its_end_is_forgotten(made: Any) -> None:
@@ -583,6 +568,14 @@ def test_consumer_and_its_strategies_have_one_recorder(consumer: MakeConsumer) -
     assert not consumer_recorder(consumer(RangeAssignor, metrics_enabled=False)).is_enabled
 
 
+def synced(made: Any, listed: list[tuple[str, list[int]]], user_data: bytes) -> list[int]:
+    """Answer SyncGroup with this assignment; return the partitions that kafka-python decodes."""
+    assignment = ConsumerProtocolAssignment(0, listed, user_data).encode()
+    response = SimpleNamespace(error_code=0, protocol_type=None, protocol_name=None, assignment=assignment)
+    plain = made._coordinator._process_sync_group_response(response, time.monotonic())
+    return [tp.partition for tp in ConsumerProtocolAssignment.decode(plain).partitions()]
+
+
 @pytest.mark.parametrize("metrics_enabled", [True, False])
 @pytest.mark.parametrize("is_continuous", [True, False])
 def test_assignment_in_user_data_is_unfolded(
@@ -594,10 +587,7 @@ def test_assignment_in_user_data_is_unfolded(
     made.subscribe(["t"])
     subscription = sent(made, "cooperative-lag-aware")
     assert lag_user_data.decode(subscription.user_data).reads_budget
-    folded = ConsumerProtocolAssignment(0, [], budget.encode(budget.MemberBudget(9, {"t": [1, 3]}))).encode()
-    response = SimpleNamespace(error_code=0, protocol_type=None, protocol_name=None, assignment=folded)
-    plain = made._coordinator._process_sync_group_response(response, time.monotonic())
-    assert [tp.partition for tp in ConsumerProtocolAssignment.decode(plain).partitions()] == [1, 3]
+    assert synced(made, [], budget.encode(budget.MemberBudget(9, {"t": [1, 3]}))) == [1, 3]
 
 
 def test_assignment_with_an_unreadable_budget_keeps_its_listed_partitions(
@@ -606,16 +596,10 @@ def test_assignment_with_an_unreadable_budget_keeps_its_listed_partitions(
     """kafka-python catches only its own errors, so ``poll()`` would raise in every rebalance."""
     made = subscribed(consumer, CooperativeLagAwareAssignor)
     sent(made, "cooperative-lag-aware")
-    cut = budget.encode(budget.MemberBudget(7))[:-3]
-    assignment = ConsumerProtocolAssignment(0, [("t", [1])], cut).encode()
-    response = SimpleNamespace(error_code=0, protocol_type=None, protocol_name=None, assignment=assignment)
-    plain = made._coordinator._process_sync_group_response(response, time.monotonic())
-    assert [tp.partition for tp in ConsumerProtocolAssignment.decode(plain).partitions()] == [1]
-    (warning,) = [record for record in caplog.records if record.name == "kafka_assignors"]
-    assert warning.levelno == logging.WARNING
-    assert warning.getMessage() == (
+    assert synced(made, [("t", [1])], budget.encode(budget.MemberBudget(7))[:-3]) == [1]
+    assert ours(caplog, logging.WARNING) == [
         "assignment: unreadable user data (budget: needs 4 bytes at 5, has 1): using the partitions it lists"
-    )
+    ]
 
 
 def test_unreadable_budget_of_an_assignment_that_lists_nothing_is_an_error(
@@ -624,11 +608,8 @@ def test_unreadable_budget_of_an_assignment_that_lists_nothing_is_an_error(
     """Its partitions may be in the budget: without an error no member would read them."""
     made = subscribed(consumer, CooperativeLagAwareAssignor)
     sent(made, "cooperative-lag-aware")
-    cut = budget.encode(budget.MemberBudget(9, {"t": [1, 3]}))[:-3]
-    assignment = ConsumerProtocolAssignment(0, [], cut).encode()
-    response = SimpleNamespace(error_code=0, protocol_type=None, protocol_name=None, assignment=assignment)
     with pytest.raises(CodecError):
-        made._coordinator._process_sync_group_response(response, time.monotonic())
+        synced(made, [], budget.encode(budget.MemberBudget(9, {"t": [1, 3]}))[:-3])
 
 
 def test_coordinator_without_a_known_answer_of_sync_reads_no_budgets() -> None:

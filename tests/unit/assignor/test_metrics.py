@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as ForeignSticky
 from kafka.errors import KafkaConnectionError, RebalanceInProgressError
-from kafka.metrics import DictReporter
 from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 from kafka.structs import TopicPartition
 
@@ -126,19 +125,6 @@ def test_consumer_has_one_set_of_metrics_from_the_start(strategies: Any, consume
     assert {name.tags["client-id"] for name in names} == {made.config["client_id"]}
     recorders = {id(assignor._access.recorder) for assignor in made._coordinator._assignors.values()}
     assert len(recorders) == 1
-
-
-def test_metric_reporters_get_every_metric(consumer: MakeConsumer) -> None:
-    reporters: list[DictReporter] = []
-
-    class Reporter(DictReporter):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            reporters.append(self)
-
-    consumer(RangeAssignor, metric_reporters=[Reporter])
-    reported = {name for metrics in reporters[0].snapshot().values() for name in metrics}
-    assert reported >= NAMES
 
 
 def test_disabled_metrics_leave_the_coordinator_alone(consumer: MakeConsumer) -> None:

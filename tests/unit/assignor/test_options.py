@@ -78,6 +78,7 @@ def test_strategy_by_name() -> None:
         (FailoverAssignor, {"priority": "null"}, {"priority": None}),
         (LagAwareAssignor, {"lag_timeout_ms": "1500"}, {"lag_timeout_ms": 1500}),
         (LagAwareAssignor, {"lag_timeout_ms": "1.5e3"}, {"lag_timeout_ms": 1500.0}),
+        (LagAwareAssignor, {"capacity": "2.5"}, {"capacity": 2.5}),
         (LagAwareAssignor, {"rebalance_on_skew": "true"}, {"rebalance_on_skew": True}),
         (CooperativeLagAwareAssignor, {"min_improvement": "0.2"}, {"min_improvement": 0.2}),
         (CooperativeLagAwareAssignor, {"max_partition_skew": "null"}, {"max_partition_skew": None}),

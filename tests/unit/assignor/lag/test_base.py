@@ -81,14 +81,6 @@ def make() -> Iterator[Make]:
 
 
 @KINDS
-def test_example_of_kip_169(kind: type[LagAssignor], make: Make) -> None:
-    """100,000 for one; 60,000 and 50,000 for the other."""
-    assignor = make(kind, lag_source=LagSource())
-    plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
-    assert plan == {"c0": {"t": [0]}, "c1": {"t": [1, 2]}}
-
-
-@KINDS
 def test_leader_fetches_only_unreported_lag(kind: type[LagAssignor], make: Make) -> None:
     source = LagSource({TopicPartition("t", 2): 50_000})
     assignor = make(kind, lag_source=source)
@@ -379,15 +371,6 @@ def test_repr_hides_secrets() -> None:
     with pytest.raises(ConfigurationError) as refused:
         LagAwareAssignor(consumer_config={**config, "sasl_mechanism": "hunter3", "bootstrap_servers": ":x:"})
     assert "hunter2" not in str(refused.value)
-
-
-def test_cooperative_lag_aware_has_a_first_bounce() -> None:
-    assert CooperativeLagAwareAssignor.upgrading_from(LagAwareAssignor) == [
-        CooperativeLagAwareAssignor,
-        LagAwareAssignor,
-    ]
-    with pytest.raises(ConfigurationError, match="LagAwareAssignor is eager"):
-        LagAwareAssignor.upgrading_from(LagAwareAssignor)
 
 
 def test_close_is_allowed_twice_and_before_use() -> None:
