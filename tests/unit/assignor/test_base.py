@@ -88,7 +88,6 @@ def hostile(kind: Kind) -> dict[str, tuple[object, str]]:
 def test_hostile_member_costs_one_warning_and_the_plan_is_valid(
     kind: Kind, case: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A valid plan, one warning that names the member, nothing else."""
     subscription, complaint = hostile(kind)[case]
     good = kind()
     own(good, {"t": [1]}, 3)
@@ -142,7 +141,6 @@ def claims_by_ownership(generation: int) -> object:
 def test_disputed_claim_costs_one_warning_that_names_both_members(
     name: str, claim: Callable[[int], object], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A valid plan, and one warning that names both."""
     kind = strategy(name)
     members = [joined("a", claim(3)), joined("b", claim(3))]
     plan = plan_of(kind().assign(cluster(TOPICS), members))

@@ -147,7 +147,6 @@ def test_member_that_lost_its_membership_reports_no_lag(consumer: MakeConsumer) 
 
 
 def test_each_assignor_finds_its_own_consumer(consumer: MakeConsumer) -> None:
-    """Each assignor finds the coordinator that calls it."""
     first, other = consumer(CooperativeStickyAssignor), consumer(CooperativeStickyAssignor, RangeAssignor)
     for made in (first, other):
         made.subscribe(["t"])

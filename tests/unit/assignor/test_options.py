@@ -31,7 +31,6 @@ def test_configured_returns_a_class_for_kafka_python(consumer: MakeConsumer) -> 
 
 
 def test_configured_twice_adds_up() -> None:
-    """Earlier options stay set."""
     kind = StickyAssignor.configured(rack="a").configured(on_plan=print)
     assert (kind().options.rack, kind().options.on_plan) == ("a", print)
 

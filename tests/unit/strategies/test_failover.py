@@ -146,7 +146,6 @@ def test_member_without_a_readable_priority_ranks_last_with_one_warning(
 def test_priority_counts_even_if_the_history_cannot_be_read(
     behind: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One warning."""
     broken = raw(TOPICS, failover_user_data.encode(9) + behind)
     assert chosen({"a": sends(1), "broken": broken}) == "broken"
     (warning,) = warnings(caplog)
