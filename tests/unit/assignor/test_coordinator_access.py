@@ -84,6 +84,13 @@ def only_assignor(made: Any) -> Any:
     return assignor
 
 
+@pytest.fixture
+def access(made: Any) -> Any:
+    """How the strategy of that consumer reads it, after a first join."""
+    sent(made)
+    return only_assignor(made)._access
+
+
 def settle(coordinator: Any) -> None:
     """Make the consumer a member in generation 5, which needs no join."""
     coordinator._generation, coordinator.state = Generation(5, "m", "cooperative-sticky"), MemberState.STABLE
@@ -156,19 +163,15 @@ def test_each_assignor_finds_its_own_consumer(consumer: MakeConsumer) -> None:
 
 
 def test_unknown_kafka_python_is_not_asked_to_rejoin(
-    consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch
+    made: Any, access: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The consumer works on without what needs these private parts."""
-    client = consumer(CooperativeStickyAssignor)
-    (assignor,) = client._coordinator._assignors.values()
-    client.subscribe(["t"])
-    client._coordinator.group_protocols()
-    monkeypatch.setattr(assignor._access, "is_unknown_version", lambda: True)
-    monkeypatch.setattr(client._coordinator, "_net", None)
-    monkeypatch.setattr(client._coordinator, "request_rejoin", None)
-    assignor.metadata(["t"])
-    assignor._access.request_rejoin_after(1)
-    assignor._access.request_rejoin_with_metadata()
+    monkeypatch.setattr(access, "is_unknown_version", lambda: True)
+    monkeypatch.setattr(made._coordinator, "_net", None)
+    monkeypatch.setattr(made._coordinator, "request_rejoin", None)
+    only_assignor(made).metadata(["t"])
+    access.request_rejoin_after(1)
+    access.request_rejoin_with_metadata()
 
 
 def test_request_rejoin_makes_the_consumer_rejoin(made: Any) -> None:
@@ -283,11 +286,10 @@ def test_replicas_are_read_from_the_metadata() -> None:
     assert replicas(known, "gone", 1) == [()]
 
 
-def test_on_close_runs_before_close_returns(made: Any) -> None:
+def test_on_close_runs_before_close_returns(made: Any, access: Any) -> None:
     """The consumer's event loop ends, and cancels waiting coroutines."""
-    sent(made)
     done: list[str] = []
-    only_assignor(made)._access.on_close(lambda: done.append("closed"))
+    access.on_close(lambda: done.append("closed"))
     assert not done
     made.close()
     assert done == ["closed"]
@@ -296,28 +298,23 @@ def test_on_close_runs_before_close_returns(made: Any) -> None:
 @pytest.mark.parametrize("level", ["read_committed", "read-committed", IsolationLevel.READ_COMMITTED])
 def test_lag_ends_where_the_consumer_stops_reading(consumer: MakeConsumer, level: Any) -> None:
     """A consumer with ``read_committed`` has no backlog of an open transaction."""
-    made = consumer(CooperativeLagAwareAssignor, isolation_level=level)
-    made.subscribe(["t"])
+    made = subscribed(consumer, CooperativeLagAwareAssignor, isolation_level=level)
     sent(made, "cooperative-lag-aware")
     assert only_assignor(made)._source()._fetcher._settings.isolation == 1
 
 
-def test_config_has_the_connection_settings(made: Any) -> None:
-    sent(made)
-    config = only_assignor(made)._access.config()
+def test_config_has_the_connection_settings(made: Any, access: Any) -> None:
+    config = access.config()
     for name in ("bootstrap_servers", "security_protocol", "client_id", "request_timeout_ms"):
         assert config[name] == made.config[name]
     assert (config["group_id"], config["auto_offset_reset"]) == ("g", "latest")
-    access = only_assignor(made)._access
     assert access.session_timeout_s() == made.config["session_timeout_ms"] / 1000
     assert access.max_poll_interval_s() == made.config["max_poll_interval_ms"] / 1000
     heartbeat_s = made.config["heartbeat_interval_ms"] / 1000
     assert timeouts(made) == (access.session_timeout_s(), access.max_poll_interval_s(), heartbeat_s)
 
 
-def test_rejoin_can_be_requested_from_another_thread(made: Any) -> None:
-    sent(made)
-    access = only_assignor(made)._access
+def test_rejoin_can_be_requested_from_another_thread(made: Any, access: Any) -> None:
     coordinator = made._coordinator
     settle(coordinator)
     coordinator.rejoin_needed = False
@@ -463,42 +460,38 @@ def test_waiting_for_a_job_does_not_block_the_loop(made: Any) -> None:
 # --- state read by a leader and by a static member ----------------------------------------------------------
 
 
-def test_leader_id_comes_from_the_join_response(made: Any) -> None:
+def test_leader_id_comes_from_the_join_response(made: Any, access: Any) -> None:
     """kafka-python drops it.  A group of the new protocol has no leader (KIP-848)."""
     coordinator = made._coordinator
-    assignor = only_assignor(made)
-    assert assignor._access.leader_id() is None
+    assert access.leader_id() is None
     for leader in ("m0", ""):
         coordinator.state = MemberState.REBALANCING
         response = JoinGroupResponse(
             version=5, error_code=0, generation_id=3, protocol_name="x", leader=leader, member_id="m1"
         )
         assert coordinator._process_join_group_response(response, time.monotonic()) is response
-        assert assignor._access.leader_id() == leader
+        assert access.leader_id() == leader
     assert coordinator._generation.member_id == "m1"
     coordinator.state = MemberState.UNJOINED
 
 
-def test_synced_generation_comes_from_an_answer_without_an_error(made: Any) -> None:
+def test_synced_generation_comes_from_an_answer_without_an_error(made: Any, access: Any) -> None:
     coordinator = made._coordinator
-    assignor = only_assignor(made)
-    assert assignor._access.synced_generation() is None
+    assert access.synced_generation() is None
     coordinator._generation = Generation(3, "m1", "x")
     answer_to_sync = SyncGroupResponse(version=3, error_code=0, assignment=b"part")
     assert coordinator._process_sync_group_response(answer_to_sync, time.monotonic()) == b"part"
-    assert assignor._access.synced_generation() == 3
+    assert access.synced_generation() == 3
     coordinator._generation = Generation(4, "m1", "x")
+    failed = SyncGroupResponse(version=3, error_code=RebalanceInProgressError.errno, assignment=b"")
     with pytest.raises(RebalanceInProgressError):
-        coordinator._process_sync_group_response(
-            SyncGroupResponse(version=3, error_code=27, assignment=b""), time.monotonic()
-        )
-    assert assignor._access.synced_generation() == 3
+        coordinator._process_sync_group_response(failed, time.monotonic())
+    assert access.synced_generation() == 3
 
 
-def test_metadata_update_under_way_does_not_answer_a_new_request(made: Any) -> None:
+def test_metadata_update_under_way_does_not_answer_a_new_request(made: Any, access: Any) -> None:
     """It may have been requested for other topics."""
-    assignor = only_assignor(made)
-    access, metadata = assignor._access, made._coordinator._cluster
+    metadata = made._coordinator._cluster
     before = time.monotonic()
     metadata.update_metadata(answer({"t": 3}))
     assert access.metadata_updated_at() >= before
@@ -508,11 +501,10 @@ def test_metadata_update_under_way_does_not_answer_a_new_request(made: Any) -> N
     metadata._refresh_future = None
 
 
-def test_metadata_update_calls_back_with_its_partition_counts(made: Any) -> None:
+def test_metadata_update_calls_back_with_its_partition_counts(made: Any, access: Any) -> None:
     made.subscribe(["t", "gone"])
-    assignor = only_assignor(made)
     listed: list[dict[str, int]] = []
-    assignor._access.on_metadata_update(lambda: listed.append(assignor._access.partition_counts()))
+    access.on_metadata_update(lambda: listed.append(access.partition_counts()))
     for count in (3, 5):
         made._coordinator._cluster.update_metadata(answer({"t": count, "u": 1}))
     assert listed == [{"t": 3}, {"t": 5}]
@@ -581,9 +573,8 @@ def test_assignment_in_user_data_is_unfolded(
     is_continuous: bool, metrics_enabled: bool, consumer: MakeConsumer
 ) -> None:
     """Before kafka-python decodes it, and metrics are recorded as before."""
-    made = consumer(CooperativeLagAwareAssignor, metrics_enabled=metrics_enabled)
+    made = subscribed(consumer, CooperativeLagAwareAssignor, metrics_enabled=metrics_enabled)
     assert not is_continuous or make_continuous(made)
-    made.subscribe(["t"])
     subscription = sent(made, "cooperative-lag-aware")
     assert lag_user_data.decode(subscription.user_data).reads_budget
     assert synced(made, [], budget.encode(budget.MemberBudget(9, {"t": [1, 3]}))) == [1, 3]
@@ -627,14 +618,12 @@ def test_rack_is_the_consumers_client_rack_by_default(kind: type[Assignor], cons
         ({}, None, None),
     ]
     for options, client_rack, rack in cases:
-        made = consumer(kind.configured(**options), client_rack=client_rack)
-        made.subscribe(["t"])
+        made = subscribed(consumer, kind.configured(**options), client_rack=client_rack)
         assert sent(made, kind.name).rack_id == rack
 
 
 def test_client_rack_of_an_instance_in_a_mixed_list_is_found(consumer: MakeConsumer) -> None:
     instance = CooperativeStickyAssignor()
-    made = consumer(RangePartitionAssignor, instance, client_rack="zone-a")
-    made.subscribe(["t"])
+    subscribed(consumer, RangePartitionAssignor, instance, client_rack="zone-a")
     assert instance._access.client_rack() == "zone-a"
     assert CooperativeStickyAssignor()._access.client_rack() is None

@@ -91,9 +91,6 @@ def test_two_names_that_differ_are_refused_when_configured_one_after_the_other()
 def test_the_highest_priority_is_active_and_the_default_is_the_highest_there_is() -> None:
     assert chosen({"a": sends(1), "b": sends(2)}) == "b"
     assert chosen({"a": sends(2**31 - 2), "b": sends(None)}) == "b"
-
-
-def test_javas_four_bytes_count() -> None:
     assert chosen({"a": sends(1), "java": raw(TOPICS, b"\x00\x00\x00\x02")}) == "java"
 
 
