@@ -127,9 +127,11 @@ def test_missing_member_has_left_while_no_membership_can_have_ended(
     assert group.round() == [expected]
 
 
-def test_running_member_with_a_new_id_rejoined(group: GroupOfMembers) -> None:
-    group.members["b2"] = group.members.pop("b")
-    assert group.round() == ["rejoined (b2)", "gone (b)"]
+@pytest.mark.parametrize(("name", "leader"), [("b", "a"), ("a", "a2")], ids=["follower", "leader"])
+def test_running_member_with_a_new_id_rejoined(name: str, leader: str, group: GroupOfMembers) -> None:
+    group.members[f"{name}2"] = group.members.pop(name)
+    group.leader = leader
+    assert group.round() == [f"rejoined ({name}2)", f"gone ({name})"]
 
 
 def test_new_process_with_the_client_id_of_the_missing_member_rejoined() -> None:
@@ -140,12 +142,6 @@ def test_new_process_with_the_client_id_of_the_missing_member_rejoined() -> None
     del group.members[b]
     group.join(b2)
     assert group.round()[0] == f"rejoined ({b2})"
-
-
-def test_leader_that_rejoins_is_no_new_leader(group: GroupOfMembers) -> None:
-    group.members["a2"] = group.members.pop("a")
-    group.leader = "a2"
-    assert group.round() == ["rejoined (a2)", "gone (a)"]
 
 
 def test_member_changed_its_subscription(group: GroupOfMembers) -> None:

@@ -128,12 +128,6 @@ def test_several_strategies_make_one_attempt(recorded: Recorded) -> None:
     assert recorded.value("rebalance-total") == 2
 
 
-def test_end_without_a_join_counts_nothing(recorded: Recorded) -> None:
-    recorded.recorder.end_join()
-    recorded.recorder.fail_join()
-    assert recorded.value("rebalance-total") == recorded.value("failed-rebalance-total") == 0
-
-
 def test_initial_values_match_javas(recorded: Recorded) -> None:
     for metric in COORDINATOR:
         value = recorded.value(metric.name)

@@ -84,10 +84,12 @@ def world() -> World:
     return made
 
 
-def test_lasting_skew_requests_a_rebalance(world: World) -> None:
-    """The watcher cools down for 30 s after the last rebalance; by then the skew has lasted long enough."""
+def test_lasting_skew_requests_a_rebalance_and_another_after_the_cool_down(world: World) -> None:
+    """The cool-down is 30 s after the last rebalance, too, and even if the requested one never comes."""
     world.run(35)
     assert (world.looks, world.asked) == ([10, 20, 30], [30])
+    world.run(95)
+    assert world.asked == [30, 60, 90]
 
 
 @pytest.mark.parametrize(
@@ -165,12 +167,6 @@ def test_leading_twice_runs_one_watch(world: World) -> None:
     world.watcher.lead(GIVEN, 5)
     world.run(36)
     assert world.looks == [10, 25, 35]
-
-
-def test_second_request_waits_for_the_cool_down(world: World) -> None:
-    """Even if the requested rebalance never comes."""
-    world.run(95)
-    assert world.asked == [30, 60, 90]
 
 
 def test_watcher_goes_on_after_a_failed_fetch(world: World) -> None:
