@@ -127,6 +127,17 @@ def test_missing_member_has_left_while_no_membership_can_have_ended(
     assert group.round() == [expected]
 
 
+def test_static_member_restarted_and_then_was_lost() -> None:
+    group = GroupOfMembers()
+    group.join("b", instance_id="one")
+    group.settled("a")
+    del group.members["b"]
+    group.join("b2", instance_id="one")
+    assert group.round()[0] == "restarted (one)"
+    del group.members["b2"]
+    assert group.round()[0] == "lost (one)"
+
+
 @pytest.mark.parametrize(("name", "leader"), [("b", "a"), ("a", "a2")], ids=["follower", "leader"])
 def test_running_member_with_a_new_id_rejoined(name: str, leader: str, group: GroupOfMembers) -> None:
     group.members[f"{name}2"] = group.members.pop(name)
