@@ -45,6 +45,13 @@ def test_decode_reverses_encode(
             assert abs(lag - lags[partition]) <= 0.0906 * lags[partition] + 0.5
 
 
+def test_small_lags_are_exact() -> None:
+    """Random lags are seldom small."""
+    lags = {TopicPartition("t", p): p for p in range(4)}
+    data = compact_lag_user_data.encode(OwnClaims({}, 1, still_owns=False), lags, 0, 1.0, PLENTY)
+    assert lag_user_data.decode(data).lags == lags
+
+
 def test_bytes_of_claims_and_lags() -> None:
     """A byte a partition: lag 0 is 1, unknown is 0, lag 8 is 2 + 4 * 3."""
     claims = OwnClaims({"t": [0, 1, 2]}, 5, still_owns=True)
