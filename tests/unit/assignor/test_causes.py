@@ -88,14 +88,6 @@ def group() -> GroupOfMembers:
     return GroupOfMembers().settled("a", "b")
 
 
-def test_first_members_joined() -> None:
-    group = GroupOfMembers()
-    group.join("a")
-    group.join("b")
-    assert group.round() == ["joined (a, b)"]
-    assert group.round() == ["unknown"]
-
-
 def test_member_joined_and_then_the_second_round(group: GroupOfMembers) -> None:
     group.join("c")
     assert group.round() == ["joined (c)"]
@@ -111,53 +103,46 @@ def test_member_that_joins_in_the_second_round_comes_first(group: GroupOfMembers
 
 
 @pytest.mark.parametrize(
-    ("session_s", "since_s", "expected"),
-    [(45.0, 44.0, "left (b)"), (45.0, 46.0, "gone (b)"), (None, 1.0, "gone (b)")],
+    ("session_s", "poll_interval_s", "since_s", "expected"),
+    [
+        (45.0, 300.0, 44.0, "left (b)"),
+        (45.0, 300.0, 46.0, "gone (b)"),
+        (45.0, 0.5, 1.0, "gone (b)"),
+        (None, None, 1.0, "gone (b)"),
+    ],
 )
-def test_missing_member_has_left_while_no_session_can_have_ended(
-    session_s: float | None, since_s: float, expected: str
+def test_missing_member_has_left_while_no_membership_can_have_ended(
+    session_s: float | None, poll_interval_s: float | None, since_s: float, expected: str
 ) -> None:
+    """The session and the poll interval end one."""
     group = GroupOfMembers()
     now = [100.0]
     leader = group.join("a")
     leader._causes._clock = lambda: now[0]
     leader._access.session_timeout_s = lambda: session_s  # type: ignore[method-assign]
+    leader._access.max_poll_interval_s = lambda: poll_interval_s  # type: ignore[method-assign]
     group.settled("b")
     del group.members["b"]
     now[0] += since_s
     assert group.round() == [expected]
 
 
-def test_short_poll_interval_ends_a_membership_like_a_session() -> None:
-    group = GroupOfMembers()
-    leader = group.join("a")
-    leader._access.session_timeout_s = lambda: 45.0  # type: ignore[method-assign]
-    leader._access.max_poll_interval_s = lambda: 0.0  # type: ignore[method-assign]
-    group.settled("b")
-    del group.members["b"]
-    assert group.round() == ["gone (b)"]
-
-
-def test_missing_static_member_was_lost() -> None:
-    group = GroupOfMembers()
-    group.join("b", instance_id="one")
-    group.settled("a")
-    del group.members["b"]
-    assert group.round() == ["lost (one)"]
-
-
-def test_static_member_restarted() -> None:
+def test_static_member_restarted_and_then_was_lost() -> None:
     group = GroupOfMembers()
     group.join("b", instance_id="one")
     group.settled("a")
     del group.members["b"]
     group.join("b2", instance_id="one")
     assert group.round()[0] == "restarted (one)"
+    del group.members["b2"]
+    assert group.round()[0] == "lost (one)"
 
 
-def test_running_member_with_a_new_id_rejoined(group: GroupOfMembers) -> None:
-    group.members["b2"] = group.members.pop("b")
-    assert group.round() == ["rejoined (b2)", "gone (b)"]
+@pytest.mark.parametrize(("name", "leader"), [("b", "a"), ("a", "a2")], ids=["follower", "leader"])
+def test_running_member_with_a_new_id_rejoined(name: str, leader: str, group: GroupOfMembers) -> None:
+    group.members[f"{name}2"] = group.members.pop(name)
+    group.leader = leader
+    assert group.round() == [f"rejoined ({name}2)", f"gone ({name})"]
 
 
 def test_new_process_with_the_client_id_of_the_missing_member_rejoined() -> None:
@@ -168,12 +153,6 @@ def test_new_process_with_the_client_id_of_the_missing_member_rejoined() -> None
     del group.members[b]
     group.join(b2)
     assert group.round()[0] == f"rejoined ({b2})"
-
-
-def test_leader_that_rejoins_is_no_new_leader(group: GroupOfMembers) -> None:
-    group.members["a2"] = group.members.pop("a")
-    group.leader = "a2"
-    assert group.round() == ["rejoined (a2)", "gone (a)"]
 
 
 def test_member_changed_its_subscription(group: GroupOfMembers) -> None:
@@ -219,15 +198,6 @@ def test_eager_members_revoke_before_they_join_so_there_is_no_second_round(kind:
     assert group.round() == ["unknown"]
 
 
-@pytest.mark.parametrize("kind", EAGER, ids=lambda kind: kind.name)
-def test_eager_strategies_name_causes_too(kind: type[Assignor]) -> None:
-    group = GroupOfMembers(kind).settled("a", "b")
-    group.join("c")
-    assert group.round() == ["joined (c)"]
-    del group.members["b"]
-    assert group.round() == ["gone (b)"]
-
-
 def test_member_of_a_foreign_client_joined(group: GroupOfMembers) -> None:
     """Its subscription has no generation."""
     joining = [joined("a", group.lead().metadata(["t"])), joined("x", raw(["t"], version=0))]
@@ -246,12 +216,6 @@ def test_request_of_the_leader_is_the_cause_of_one_rebalance(
     access._coordinator = None
     assert group.round() == [cause.value]
     assert group.round() == ["unknown"]
-
-
-def test_request_comes_before_a_change_that_it_meets(group: GroupOfMembers) -> None:
-    group.lead()._access.rejoin_causes.add(Cause.SKEW)
-    group.join("c")
-    assert group.round() == ["skew", "joined (c)"]
 
 
 def test_request_of_a_former_leader_is_not_left_over(group: GroupOfMembers) -> None:

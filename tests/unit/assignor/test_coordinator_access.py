@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import weakref
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -55,6 +56,7 @@ from kafka_assignors.plan.cause import Cause
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.wire import budget, lag_user_data
 from tests.support.group.joining import answer, cluster, own
+from tests.support.logged import ours
 from tests.support.waiting import until
 from tests.unit.conftest import MakeConsumer
 
@@ -80,6 +82,13 @@ def made(consumer: MakeConsumer) -> Any:
 def only_assignor(made: Any) -> Any:
     (assignor,) = made._coordinator._assignors.values()
     return assignor
+
+
+@pytest.fixture
+def access(made: Any) -> Any:
+    """How the strategy of that consumer reads it, after a first join."""
+    sent(made)
+    return only_assignor(made)._access
 
 
 def settle(coordinator: Any) -> None:
@@ -145,7 +154,6 @@ def test_member_that_lost_its_membership_reports_no_lag(consumer: MakeConsumer) 
 
 
 def test_each_assignor_finds_its_own_consumer(consumer: MakeConsumer) -> None:
-    """Each assignor finds the coordinator that calls it."""
     first, other = consumer(CooperativeStickyAssignor), consumer(CooperativeStickyAssignor, RangeAssignor)
     for made in (first, other):
         made.subscribe(["t"])
@@ -155,28 +163,23 @@ def test_each_assignor_finds_its_own_consumer(consumer: MakeConsumer) -> None:
 
 
 def test_unknown_kafka_python_is_not_asked_to_rejoin(
-    consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch
+    made: Any, access: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The consumer works on without what needs these private parts."""
-    client = consumer(CooperativeStickyAssignor)
-    (assignor,) = client._coordinator._assignors.values()
-    client.subscribe(["t"])
-    client._coordinator.group_protocols()
-    monkeypatch.setattr(assignor._access, "is_unknown_version", lambda: True)
-    monkeypatch.setattr(client._coordinator, "_net", None)
-    monkeypatch.setattr(client._coordinator, "request_rejoin", None)
-    assignor.metadata(["t"])
-    assignor._access.request_rejoin_after(1)
-    assignor._access.request_rejoin_with_metadata()
+    monkeypatch.setattr(access, "is_unknown_version", lambda: True)
+    monkeypatch.setattr(made._coordinator, "_net", None)
+    monkeypatch.setattr(made._coordinator, "request_rejoin", None)
+    only_assignor(made).metadata(["t"])
+    access.request_rejoin_after(1)
+    access.request_rejoin_with_metadata()
 
 
 def test_request_rejoin_makes_the_consumer_rejoin(made: Any) -> None:
     """kafka-python has no public call for it."""
-    coordinator = made._coordinator
-    coordinator.rejoin_needed = False
-    assignor = only_assignor(made)
-    assignor._access.request_rejoin()
-    assert coordinator.rejoin_needed
+    for request in (only_assignor(made)._access.request_rejoin, partial(request_rejoin, made)):
+        made._coordinator.rejoin_needed = False
+        request()
+        assert made._coordinator.rejoin_needed
 
 
 unless_a_round_began = pytest.mark.parametrize(
@@ -283,11 +286,10 @@ def test_replicas_are_read_from_the_metadata() -> None:
     assert replicas(known, "gone", 1) == [()]
 
 
-def test_on_close_runs_before_close_returns(made: Any) -> None:
+def test_on_close_runs_before_close_returns(made: Any, access: Any) -> None:
     """The consumer's event loop ends, and cancels waiting coroutines."""
-    sent(made)
     done: list[str] = []
-    only_assignor(made)._access.on_close(lambda: done.append("closed"))
+    access.on_close(lambda: done.append("closed"))
     assert not done
     made.close()
     assert done == ["closed"]
@@ -296,26 +298,23 @@ def test_on_close_runs_before_close_returns(made: Any) -> None:
 @pytest.mark.parametrize("level", ["read_committed", "read-committed", IsolationLevel.READ_COMMITTED])
 def test_lag_ends_where_the_consumer_stops_reading(consumer: MakeConsumer, level: Any) -> None:
     """A consumer with ``read_committed`` has no backlog of an open transaction."""
-    made = consumer(CooperativeLagAwareAssignor, isolation_level=level)
-    made.subscribe(["t"])
+    made = subscribed(consumer, CooperativeLagAwareAssignor, isolation_level=level)
     sent(made, "cooperative-lag-aware")
     assert only_assignor(made)._source()._fetcher._settings.isolation == 1
 
 
-def test_config_has_the_connection_settings(made: Any) -> None:
-    sent(made)
-    config = only_assignor(made)._access.config()
+def test_config_has_the_connection_settings(made: Any, access: Any) -> None:
+    config = access.config()
     for name in ("bootstrap_servers", "security_protocol", "client_id", "request_timeout_ms"):
         assert config[name] == made.config[name]
     assert (config["group_id"], config["auto_offset_reset"]) == ("g", "latest")
-    access = only_assignor(made)._access
     assert access.session_timeout_s() == made.config["session_timeout_ms"] / 1000
     assert access.max_poll_interval_s() == made.config["max_poll_interval_ms"] / 1000
+    heartbeat_s = made.config["heartbeat_interval_ms"] / 1000
+    assert timeouts(made) == (access.session_timeout_s(), access.max_poll_interval_s(), heartbeat_s)
 
 
-def test_rejoin_can_be_requested_from_another_thread(made: Any) -> None:
-    sent(made)
-    access = only_assignor(made)._access
+def test_rejoin_can_be_requested_from_another_thread(made: Any, access: Any) -> None:
     coordinator = made._coordinator
     settle(coordinator)
     coordinator.rejoin_needed = False
@@ -349,18 +348,6 @@ def test_membership_age_counts_from_the_last_answered_heartbeat(made: Any) -> No
     assert 100 <= ago < 200
     coordinator.state = MemberState.REBALANCING
     assert heartbeat_age_s(made) is None, "it joins"
-
-
-def test_timeouts_are_the_ones_of_the_join(consumer: MakeConsumer) -> None:
-    """Session timeout, rebalance timeout and heartbeat interval."""
-    config = consumer(CooperativeStickyAssignor)._coordinator.config
-    made = consumer(CooperativeStickyAssignor)
-    assert timeouts(made) == (
-        config["session_timeout_ms"] / 1000,
-        config["max_poll_interval_ms"] / 1000,
-        config["heartbeat_interval_ms"] / 1000,
-    )
-    assert min(timeouts(made)) > 0
 
 
 def test_poll_age_counts_from_the_last_poll_or_coordinator_lookup(
@@ -443,12 +430,6 @@ def test_dropped_producer_sends_nothing_more() -> None:
         producer.close(timeout=0)
 
 
-def test_rejoin_can_be_requested_for_a_consumer(made: Any) -> None:
-    made._coordinator.rejoin_needed = False
-    request_rejoin(made)
-    assert made._coordinator.rejoin_needed
-
-
 def test_batch_read_to_its_end_is_forgotten(made: Any) -> None:
     """Else kafka-python never returns to a batch of a partition that was paused; a begun batch stays."""
     assert {"_next_partition_records", "_paused_partition_records"} <= vars(made._fetcher).keys()
@@ -479,42 +460,38 @@ def test_waiting_for_a_job_does_not_block_the_loop(made: Any) -> None:
 # --- state read by a leader and by a static member ----------------------------------------------------------
 
 
-def test_leader_id_comes_from_the_join_response(made: Any) -> None:
+def test_leader_id_comes_from_the_join_response(made: Any, access: Any) -> None:
     """kafka-python drops it.  A group of the new protocol has no leader (KIP-848)."""
     coordinator = made._coordinator
-    assignor = only_assignor(made)
-    assert assignor._access.leader_id() is None
+    assert access.leader_id() is None
     for leader in ("m0", ""):
         coordinator.state = MemberState.REBALANCING
         response = JoinGroupResponse(
             version=5, error_code=0, generation_id=3, protocol_name="x", leader=leader, member_id="m1"
         )
         assert coordinator._process_join_group_response(response, time.monotonic()) is response
-        assert assignor._access.leader_id() == leader
+        assert access.leader_id() == leader
     assert coordinator._generation.member_id == "m1"
     coordinator.state = MemberState.UNJOINED
 
 
-def test_synced_generation_comes_from_an_answer_without_an_error(made: Any) -> None:
+def test_synced_generation_comes_from_an_answer_without_an_error(made: Any, access: Any) -> None:
     coordinator = made._coordinator
-    assignor = only_assignor(made)
-    assert assignor._access.synced_generation() is None
+    assert access.synced_generation() is None
     coordinator._generation = Generation(3, "m1", "x")
     answer_to_sync = SyncGroupResponse(version=3, error_code=0, assignment=b"part")
     assert coordinator._process_sync_group_response(answer_to_sync, time.monotonic()) == b"part"
-    assert assignor._access.synced_generation() == 3
+    assert access.synced_generation() == 3
     coordinator._generation = Generation(4, "m1", "x")
+    failed = SyncGroupResponse(version=3, error_code=RebalanceInProgressError.errno, assignment=b"")
     with pytest.raises(RebalanceInProgressError):
-        coordinator._process_sync_group_response(
-            SyncGroupResponse(version=3, error_code=27, assignment=b""), time.monotonic()
-        )
-    assert assignor._access.synced_generation() == 3
+        coordinator._process_sync_group_response(failed, time.monotonic())
+    assert access.synced_generation() == 3
 
 
-def test_metadata_update_under_way_does_not_answer_a_new_request(made: Any) -> None:
+def test_metadata_update_under_way_does_not_answer_a_new_request(made: Any, access: Any) -> None:
     """It may have been requested for other topics."""
-    assignor = only_assignor(made)
-    access, metadata = assignor._access, made._coordinator._cluster
+    metadata = made._coordinator._cluster
     before = time.monotonic()
     metadata.update_metadata(answer({"t": 3}))
     assert access.metadata_updated_at() >= before
@@ -524,11 +501,10 @@ def test_metadata_update_under_way_does_not_answer_a_new_request(made: Any) -> N
     metadata._refresh_future = None
 
 
-def test_metadata_update_calls_back_with_its_partition_counts(made: Any) -> None:
+def test_metadata_update_calls_back_with_its_partition_counts(made: Any, access: Any) -> None:
     made.subscribe(["t", "gone"])
-    assignor = only_assignor(made)
     listed: list[dict[str, int]] = []
-    assignor._access.on_metadata_update(lambda: listed.append(assignor._access.partition_counts()))
+    access.on_metadata_update(lambda: listed.append(access.partition_counts()))
     for count in (3, 5):
         made._coordinator._cluster.update_metadata(answer({"t": count, "u": 1}))
     assert listed == [{"t": 3}, {"t": 5}]
@@ -583,21 +559,25 @@ def test_consumer_and_its_strategies_have_one_recorder(consumer: MakeConsumer) -
     assert not consumer_recorder(consumer(RangeAssignor, metrics_enabled=False)).is_enabled
 
 
+def synced(made: Any, listed: list[tuple[str, list[int]]], user_data: bytes) -> list[int]:
+    """Answer SyncGroup with this assignment; return the partitions that kafka-python decodes."""
+    assignment = ConsumerProtocolAssignment(0, listed, user_data).encode()
+    response = SimpleNamespace(error_code=0, protocol_type=None, protocol_name=None, assignment=assignment)
+    plain = made._coordinator._process_sync_group_response(response, time.monotonic())
+    return [tp.partition for tp in ConsumerProtocolAssignment.decode(plain).partitions()]
+
+
 @pytest.mark.parametrize("metrics_enabled", [True, False])
 @pytest.mark.parametrize("is_continuous", [True, False])
 def test_assignment_in_user_data_is_unfolded(
     is_continuous: bool, metrics_enabled: bool, consumer: MakeConsumer
 ) -> None:
     """Before kafka-python decodes it, and metrics are recorded as before."""
-    made = consumer(CooperativeLagAwareAssignor, metrics_enabled=metrics_enabled)
+    made = subscribed(consumer, CooperativeLagAwareAssignor, metrics_enabled=metrics_enabled)
     assert not is_continuous or make_continuous(made)
-    made.subscribe(["t"])
     subscription = sent(made, "cooperative-lag-aware")
     assert lag_user_data.decode(subscription.user_data).reads_budget
-    folded = ConsumerProtocolAssignment(0, [], budget.encode(budget.MemberBudget(9, {"t": [1, 3]}))).encode()
-    response = SimpleNamespace(error_code=0, protocol_type=None, protocol_name=None, assignment=folded)
-    plain = made._coordinator._process_sync_group_response(response, time.monotonic())
-    assert [tp.partition for tp in ConsumerProtocolAssignment.decode(plain).partitions()] == [1, 3]
+    assert synced(made, [], budget.encode(budget.MemberBudget(9, {"t": [1, 3]}))) == [1, 3]
 
 
 def test_assignment_with_an_unreadable_budget_keeps_its_listed_partitions(
@@ -606,16 +586,10 @@ def test_assignment_with_an_unreadable_budget_keeps_its_listed_partitions(
     """kafka-python catches only its own errors, so ``poll()`` would raise in every rebalance."""
     made = subscribed(consumer, CooperativeLagAwareAssignor)
     sent(made, "cooperative-lag-aware")
-    cut = budget.encode(budget.MemberBudget(7))[:-3]
-    assignment = ConsumerProtocolAssignment(0, [("t", [1])], cut).encode()
-    response = SimpleNamespace(error_code=0, protocol_type=None, protocol_name=None, assignment=assignment)
-    plain = made._coordinator._process_sync_group_response(response, time.monotonic())
-    assert [tp.partition for tp in ConsumerProtocolAssignment.decode(plain).partitions()] == [1]
-    (warning,) = [record for record in caplog.records if record.name == "kafka_assignors"]
-    assert warning.levelno == logging.WARNING
-    assert warning.getMessage() == (
+    assert synced(made, [("t", [1])], budget.encode(budget.MemberBudget(7))[:-3]) == [1]
+    assert ours(caplog, logging.WARNING) == [
         "assignment: unreadable user data (budget: needs 4 bytes at 5, has 1): using the partitions it lists"
-    )
+    ]
 
 
 def test_unreadable_budget_of_an_assignment_that_lists_nothing_is_an_error(
@@ -624,11 +598,8 @@ def test_unreadable_budget_of_an_assignment_that_lists_nothing_is_an_error(
     """Its partitions may be in the budget: without an error no member would read them."""
     made = subscribed(consumer, CooperativeLagAwareAssignor)
     sent(made, "cooperative-lag-aware")
-    cut = budget.encode(budget.MemberBudget(9, {"t": [1, 3]}))[:-3]
-    assignment = ConsumerProtocolAssignment(0, [], cut).encode()
-    response = SimpleNamespace(error_code=0, protocol_type=None, protocol_name=None, assignment=assignment)
     with pytest.raises(CodecError):
-        made._coordinator._process_sync_group_response(response, time.monotonic())
+        synced(made, [], budget.encode(budget.MemberBudget(9, {"t": [1, 3]}))[:-3])
 
 
 def test_coordinator_without_a_known_answer_of_sync_reads_no_budgets() -> None:
@@ -647,14 +618,12 @@ def test_rack_is_the_consumers_client_rack_by_default(kind: type[Assignor], cons
         ({}, None, None),
     ]
     for options, client_rack, rack in cases:
-        made = consumer(kind.configured(**options), client_rack=client_rack)
-        made.subscribe(["t"])
+        made = subscribed(consumer, kind.configured(**options), client_rack=client_rack)
         assert sent(made, kind.name).rack_id == rack
 
 
 def test_client_rack_of_an_instance_in_a_mixed_list_is_found(consumer: MakeConsumer) -> None:
     instance = CooperativeStickyAssignor()
-    made = consumer(RangePartitionAssignor, instance, client_rack="zone-a")
-    made.subscribe(["t"])
+    subscribed(consumer, RangePartitionAssignor, instance, client_rack="zone-a")
     assert instance._access.client_rack() == "zone-a"
     assert CooperativeStickyAssignor()._access.client_rack() is None

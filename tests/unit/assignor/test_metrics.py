@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as ForeignSticky
 from kafka.errors import KafkaConnectionError, RebalanceInProgressError
-from kafka.metrics import DictReporter
 from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 from kafka.structs import TopicPartition
 
@@ -128,19 +127,6 @@ def test_consumer_has_one_set_of_metrics_from_the_start(strategies: Any, consume
     assert len(recorders) == 1
 
 
-def test_metric_reporters_get_every_metric(consumer: MakeConsumer) -> None:
-    reporters: list[DictReporter] = []
-
-    class Reporter(DictReporter):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            reporters.append(self)
-
-    consumer(RangeAssignor, metric_reporters=[Reporter])
-    reported = {name for metrics in reporters[0].snapshot().values() for name in metrics}
-    assert reported >= NAMES
-
-
 def test_disabled_metrics_leave_the_coordinator_alone(consumer: MakeConsumer) -> None:
     made = consumer(CooperativeStickyAssignor, metrics_enabled=False)
     assert make_continuous(made)
@@ -199,31 +185,25 @@ def test_fallbacks_are_counted(member: Any) -> None:
     assert own["rebalances-led-total"] == 2
 
 
-def test_lag_is_recorded_on_the_member_that_fetches_it(consumer: MakeConsumer) -> None:
+def test_lag_is_recorded_on_the_member_that_fetches_it(member: Any) -> None:
     def lag_source(_partitions: object) -> dict[TopicPartition, int]:
         raise ConnectionError("no route")
 
-    made = consumer(CooperativeLagAwareAssignor.configured(lag_source=lag_source), enable_auto_commit=False)
-    assert make_continuous(made)
-    scripted = Scripted(made, 1)
+    scripted = member(1, strategy=CooperativeLagAwareAssignor.configured(lag_source=lag_source))
     scripted.assignor.assign(cluster({"t": 2}), [joined("m", raw(["t"])), joined("n", raw(["t"]))])
     rebalance(scripted, 1)
-    own = made.metrics()[OWN_GROUP]
+    own = scripted.consumer.metrics()[OWN_GROUP]
     assert own["lag-fetches-failed-total"] >= 1
     assert math.isnan(own["lag-age-seconds"])  # it has none yet
-    scripted.end()
 
 
-def test_lag_age_shows_once_owned_partitions_are_measured(consumer: MakeConsumer) -> None:
+def test_lag_age_shows_once_owned_partitions_are_measured(member: Any) -> None:
     def lag_source(partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return dict.fromkeys(partitions, 5)
 
-    made = consumer(CooperativeLagAwareAssignor.configured(lag_source=lag_source), enable_auto_commit=False)
-    assert make_continuous(made)
-    scripted = Scripted(made, 1)
+    scripted = member(1, strategy=CooperativeLagAwareAssignor.configured(lag_source=lag_source))
     rebalance(scripted, 1)
-    until(lambda: 0 <= made.metrics()[OWN_GROUP]["lag-age-seconds"] < 60)
-    scripted.end()
+    until(lambda: 0 <= scripted.consumer.metrics()[OWN_GROUP]["lag-age-seconds"] < 60)
 
 
 def test_records_delivered_during_a_join_are_counted(member: Any, monkeypatch: pytest.MonkeyPatch) -> None:

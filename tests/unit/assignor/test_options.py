@@ -31,7 +31,6 @@ def test_configured_returns_a_class_for_kafka_python(consumer: MakeConsumer) -> 
 
 
 def test_configured_twice_adds_up() -> None:
-    """Earlier options stay set."""
     kind = StickyAssignor.configured(rack="a").configured(on_plan=print)
     assert (kind().options.rack, kind().options.on_plan) == ("a", print)
 
@@ -78,6 +77,7 @@ def test_strategy_by_name() -> None:
         (FailoverAssignor, {"priority": "null"}, {"priority": None}),
         (LagAwareAssignor, {"lag_timeout_ms": "1500"}, {"lag_timeout_ms": 1500}),
         (LagAwareAssignor, {"lag_timeout_ms": "1.5e3"}, {"lag_timeout_ms": 1500.0}),
+        (LagAwareAssignor, {"capacity": "2.5"}, {"capacity": 2.5}),
         (LagAwareAssignor, {"rebalance_on_skew": "true"}, {"rebalance_on_skew": True}),
         (CooperativeLagAwareAssignor, {"min_improvement": "0.2"}, {"min_improvement": 0.2}),
         (CooperativeLagAwareAssignor, {"max_partition_skew": "null"}, {"max_partition_skew": None}),

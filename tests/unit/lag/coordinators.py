@@ -35,9 +35,10 @@ class Brokers:
         self.partitions = 1
         self.now = 0.0
 
-    def fetch(self, timeout_s: float = 5) -> GroupsFetch:
+    def fetch(self, timeout_s: float = 5, **options: Any) -> GroupsFetch:
         """Fetch all groups."""
-        fetch = GroupsFetch(cast(Link, FakeLink(self)), self.nodes, timeout_s, clock=lambda: self.now)
+        link = cast(Link, FakeLink(self))
+        fetch = GroupsFetch(link, self.nodes, timeout_s, clock=lambda: self.now, **options)
         run_now(fetch.run())
         return fetch
 

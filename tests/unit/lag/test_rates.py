@@ -12,10 +12,6 @@ from kafka_assignors.plan import TopicPartition
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def test_first_look_has_no_rates() -> None:
-    assert Rates().add(0, {T0: Offsets(0, 100, 50)}) == {}
-
-
 def test_rates_are_means_over_the_window() -> None:
     rates = Rates()
     for second in range(0, 200, 2):
@@ -28,7 +24,7 @@ def test_rates_are_means_over_the_window() -> None:
 
 def test_partition_of_one_look_has_no_rate() -> None:
     rates = Rates()
-    rates.add(0, {T0: Offsets(0, 10, 5)})
+    assert rates.add(0, {T0: Offsets(0, 10, 5)}) == {}
     assert rates.add(2, {T1: Offsets(0, 10, 5)}) == {}
 
 

@@ -36,36 +36,31 @@ def reading(rates: Iterable[float], first: int = 0) -> list[tuple[float, int, in
     return looks
 
 
-def test_rate_of_a_member_with_a_backlog() -> None:
-    assert looked((0, 10_000, 50), (10, 9_000, 1_050)).report() == 100
-
-
-def test_one_look_is_no_rate() -> None:
-    assert looked((0, 10_000, 50)).report() == 0
-
-
-def test_few_seconds_are_no_rate() -> None:
-    assert looked((0, 10_000, 0), (LEAST_S - 1, 9_000, 1_000)).report() == 0
-
-
-def test_looks_far_apart_show_a_rate_if_the_member_commits_between_them() -> None:
-    assert looked((0, 10_000, 0), (400, 6_000, 4_000), (800, 2_000, 8_000)).report() == 10
-
-
-def test_long_time_without_a_commit_is_no_part_of_the_rate() -> None:
-    """Paused for 400 s: looks at 200 and 400 s show no commit."""
-    looks = [(0, 90_000, 0), (200, 90_000, 0), (400, 90_000, 0), (410, 89_000, 1_000), (420, 88_000, 2_000)]
-    assert looked(*looks).report() == 100
-
-
-def test_rate_is_the_mean_of_times_with_a_backlog() -> None:
-    """400 records in 40 s, then no backlog, then 600 records in 10 s."""
-    looks = [(0, 9_000, 0), (40, 8_600, 400), (50, 0, 9_000), (60, 9_000, 9_010), (70, 8_400, 9_610)]
-    assert looked(*looks).report() == 20
-
-
-def test_member_that_reads_a_burst_to_its_end_shows_no_rate() -> None:
-    assert looked((0, 5_000, 0), (10, 0, 5_000), (20, 3_000, 5_000), (30, 0, 8_000)).report() == 0
+@pytest.mark.parametrize(
+    ("looks", "rate"),
+    [
+        ([(0, 10_000, 50), (10, 9_000, 1_050)], 100),
+        ([(0, 10_000, 50)], 0),
+        ([(0, 10_000, 0), (LEAST_S - 1, 9_000, 1_000)], 0),
+        ([(0, 10_000, 0), (400, 6_000, 4_000), (800, 2_000, 8_000)], 10),
+        (
+            [(0, 90_000, 0), (200, 90_000, 0), (400, 90_000, 0), (410, 89_000, 1_000), (420, 88_000, 2_000)],
+            100,
+        ),
+        ([(0, 9_000, 0), (40, 8_600, 400), (50, 0, 9_000), (60, 9_000, 9_010), (70, 8_400, 9_610)], 20),
+        ([(0, 5_000, 0), (10, 0, 5_000), (20, 3_000, 5_000), (30, 0, 8_000)], 0),
+        ([(0, BACKLOG, 9_000), (10, BACKLOG, 100), (20, BACKLOG, 600)], 50),
+        ([(0, BACKLOG, 0), (200, BACKLOG, 0), (400, BACKLOG, 10), (410, BACKLOG, 510)], 50),
+    ],
+    ids=[
+        *("a backlog", "one look", "a few seconds", "looks far apart, commits between them"),
+        *("paused for 400 s", "the mean of 400 records in 40 s and 600 in 10 s", "a burst read to its end"),
+        *("a commit goes back", "it stood still for minutes"),
+    ],
+)
+def test_rate_of_looks(looks: list[tuple[float, int, int]], rate: float) -> None:
+    """Only times with a backlog and commits count."""
+    assert looked(*looks).report() == rate
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=60), commits_s, waits)
@@ -136,14 +131,6 @@ def test_time_up_to_the_first_commit_does_not_count() -> None:
     assert member.report() == 0
     member.measure({A: 8_500}, {A: 1_500}, 20)
     assert member.report() == 50
-
-
-def test_commit_that_goes_back_does_not_count() -> None:
-    assert looked((0, BACKLOG, 9_000), (10, BACKLOG, 100), (20, BACKLOG, 600)).report() == 50
-
-
-def test_member_that_stood_still_for_minutes_does_not_count_as_slow() -> None:
-    assert looked((0, BACKLOG, 0), (200, BACKLOG, 0), (400, BACKLOG, 10), (410, BACKLOG, 510)).report() == 50
 
 
 def test_rebalance_does_not_count() -> None:

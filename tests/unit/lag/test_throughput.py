@@ -20,12 +20,12 @@ def measured(*looks: tuple[float, int]) -> Throughput:
     return throughput
 
 
-def test_one_look_is_no_rate() -> None:
+def test_rate_needs_two_looks() -> None:
     assert measured((0, 100)).rates([A, B]) == {}
-
-
-def test_rate_of_two_looks() -> None:
     assert measured((0, 100), (20, 200)).rates([A, B]) == {A: 5.0}
+    assert measured((0, 0), (1, 90), (20, 100)).rates([A]) == {A: pytest.approx(5.0)}, (
+        "a young rate is the mean"
+    )
 
 
 def test_rate_counts_after_a_fifteenth_of_the_window() -> None:
@@ -36,11 +36,6 @@ def test_rate_counts_after_a_fifteenth_of_the_window() -> None:
     assert measured(*looks, (20.0, 101)).rates([A]) == {A: pytest.approx(0.05)}
     young.learn({A: 8.0}, 20)
     assert young.rates([A]) == {A: 8.0}, "a young rate gives way to a reported one"
-
-
-def test_young_rate_is_the_mean() -> None:
-    """100 records in 20 seconds, whatever the looks between."""
-    assert measured((0, 0), (1, 90), (20, 100)).rates([A]) == {A: pytest.approx(5.0)}
 
 
 def test_rate_follows_a_change_within_minutes() -> None:

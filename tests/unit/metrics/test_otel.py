@@ -199,13 +199,6 @@ def test_provider_is_not_kept() -> None:
     assert reference() is None
 
 
-def test_values_that_are_no_numbers_are_left_out(provider: MeterProvider, read: Read) -> None:
-    member = Member()
-    member.add("records-lag-max", float("-inf"))
-    register(member, provider)
-    assert read().keys() == {"kafka.metrics.count"}
-
-
 def test_consumers_share_instruments_until_they_are_closed_or_deleted(
     provider: MeterProvider, read: Read, caplog: pytest.LogCaptureFixture
 ) -> None:

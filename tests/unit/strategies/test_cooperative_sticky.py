@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as KafkaPythons
 from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.coordinator.base import Generation
 from kafka.errors import KafkaConfigurationError
 
 from kafka_assignors import ConfigurationError, CooperativeStickyAssignor, RangeAssignor
@@ -46,6 +45,8 @@ def test_upgrading_from_lists_the_new_strategy_first() -> None:
 def test_upgrading_from_takes_only_eager_strategies(eager: tuple[type, ...]) -> None:
     with pytest.raises(ConfigurationError, match="upgrading_from"):
         CooperativeStickyAssignor.upgrading_from(*eager)
+    with pytest.raises(ConfigurationError, match="RangeAssignor is eager"):
+        RangeAssignor.upgrading_from(RangeAssignor)
 
 
 def test_consumer_with_the_first_bounce_list_runs_eager(consumer: MakeConsumer) -> None:
@@ -115,16 +116,3 @@ def test_member_that_never_revokes_a_claim_keeps_the_partition(consumer: MakeCon
         rounds.append(len(asked))
     assert owned == [12, 12, 24, 12, 12, 24, 24, 24]
     assert rounds == [1, 2, 3, 4, 5, 5, 5, 5]
-
-
-def test_claim_from_a_later_generation_is_ignored(
-    consumer: MakeConsumer, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Every true report dates from before the generation being joined."""
-    leader = consumer(CooperativeStickyAssignor)
-    leader._coordinator._generation = Generation(6, "a", "cooperative-sticky")
-    (assignor,) = leader._coordinator._assignors.values()
-    live = {"a": cooperative({"t": list(range(24))}, 5)}
-    plan = assign(assignor, {**live, "z": cooperative({"t": list(range(24))}, 2**31 - 1)})
-    assert plan == {"a": {"t": list(range(12))}, "z": {}}
-    assert "member z claims partitions of generation 2147483647" in caplog.text

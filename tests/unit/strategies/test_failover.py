@@ -91,9 +91,6 @@ def test_two_names_that_differ_are_refused_when_configured_one_after_the_other()
 def test_the_highest_priority_is_active_and_the_default_is_the_highest_there_is() -> None:
     assert chosen({"a": sends(1), "b": sends(2)}) == "b"
     assert chosen({"a": sends(2**31 - 2), "b": sends(None)}) == "b"
-
-
-def test_javas_four_bytes_count() -> None:
     assert chosen({"a": sends(1), "java": raw(TOPICS, b"\x00\x00\x00\x02")}) == "java"
 
 
@@ -146,7 +143,6 @@ def test_member_without_a_readable_priority_ranks_last_with_one_warning(
 def test_priority_counts_even_if_the_history_cannot_be_read(
     behind: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One warning."""
     broken = raw(TOPICS, failover_user_data.encode(9) + behind)
     assert chosen({"a": sends(1), "broken": broken}) == "broken"
     (warning,) = warnings(caplog)

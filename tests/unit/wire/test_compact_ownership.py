@@ -51,15 +51,18 @@ def test_bytes_of_remainders() -> None:
     assert raw == int32(1) + string("t") + int32(2) + b"\2" + int32(1) + bytes([0b01010000, 0b10010000])
 
 
-@pytest.mark.parametrize(("members", "most"), [(100, 1.05), (200, 1.2)])
-def test_a_random_part_of_a_large_group_takes_about_a_byte_a_partition(members: int, most: float) -> None:
-    numbers = random.Random(7).sample(range(200_000), 200_000 // members)
-    assert len(compact_ownership.pack({"orders": numbers})) <= most * len(numbers)
-
-
-@pytest.mark.parametrize("numbers", [range(5_000, 10_000), range(7, 200_000, 200)])
-def test_ranges_and_rows_take_next_to_nothing(numbers: Sequence[int]) -> None:
-    assert len(compact_ownership.pack({"orders": numbers})) < 60
+@pytest.mark.parametrize(
+    ("numbers", "most"),
+    [
+        (random.Random(7).sample(range(200_000), 2_000), 2_100),
+        (random.Random(7).sample(range(200_000), 1_000), 1_200),
+        (range(5_000, 10_000), 59),
+        (range(7, 200_000, 200), 59),
+    ],
+    ids=["a hundredth", "half a hundredth", "a range", "every 200th"],
+)
+def test_partition_takes_about_a_byte_and_a_row_next_to_nothing(numbers: Sequence[int], most: int) -> None:
+    assert len(compact_ownership.pack({"orders": numbers})) <= most
 
 
 def test_arrays_are_packed_as_lists_are() -> None:
@@ -98,10 +101,6 @@ def full_range(count: int) -> bytes:
 def test_invalid_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(CodecError):
         read(data)
-
-
-def test_a_million_partitions_are_read() -> None:
-    assert len(read(compressed(TOPIC + full_range(2**20)))["t"]) == 2**20
 
 
 def test_limit_of_partitions_holds_over_all_topics() -> None:

@@ -69,12 +69,6 @@ def test_bytes_of_a_service_rate() -> None:
         assert lag_user_data.decode(data).service_rate == rate
 
 
-@given(st.floats(0.001, 3e6))
-def test_a_service_rate_is_rounded_to_a_byte(rate: float) -> None:
-    sent = lag_user_data.decode(lag_user_data.encode({}, 1, {}, 0, service_rate=rate))
-    assert sent.service_rate == pytest.approx(rate, rel=0.045)
-
-
 def test_bytes_of_a_member_that_reads_budgets() -> None:
     """Another property; a leader that does not know it reads a topic without lag."""
     plain = lag_user_data.encode({}, 5, {}, 1500, 2.0)
@@ -178,13 +172,9 @@ def test_only_the_heaviest_partitions_are_sent() -> None:
     }
 
 
-def test_a_huge_age_is_clipped() -> None:
-    assert lag_user_data.decode(lag_user_data.encode({}, 1, {}, 1e300))[3] == 2**31 - 1
-
-
-def test_a_huge_lag_is_clipped() -> None:
-    data = lag_user_data.encode({}, 1, {TopicPartition("t", 0): 2**70}, 0)
-    assert lag_user_data.decode(data)[2] == {TopicPartition("t", 0): 2**63 - 1}
+def test_huge_numbers_are_clipped() -> None:
+    data = lag_user_data.encode({}, 1, {TopicPartition("t", 0): 2**70}, 1e300)
+    assert lag_user_data.decode(data)[2:4] == ({TopicPartition("t", 0): 2**63 - 1}, 2**31 - 1)
 
 
 GOOD = lag_user_data.encode({"t": [3]}, 5, LAGS, 1500)
@@ -203,14 +193,9 @@ START = len(lag_user_data.encode({"t": [3]}, 5, {}, 0)) - 10  # of the lag secti
         GOOD[: START + 22] + b"\3" + GOOD[START + 23 :],  # an unknown width
         GOOD[: START + 18] + b"\x7f\xff\xff\xff" + GOOD[START + 22 :],  # more partitions than bytes
         GOOD[: START + 18] + b"\xff\xff\xff\xff" + GOOD[START + 22 :],
+        lag_user_data.encode({}, 1, {TopicPartition("t", 0): 2**62}, 0)[:-8] + b"\xff" * 8,  # a negative lag
     ],
 )
 def test_invalid_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(CodecError, match="lag user data: "):
         lag_user_data.decode(data)
-
-
-def test_a_negative_lag_is_refused() -> None:
-    data = lag_user_data.encode({}, 1, {TopicPartition("t", 0): 2**62}, 0)
-    with pytest.raises(CodecError, match="negative"):
-        lag_user_data.decode(data[:-8] + b"\xff" * 8)

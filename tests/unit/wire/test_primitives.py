@@ -38,11 +38,8 @@ def test_invalid_bytes_are_refused(data: bytes, read: str, message: str) -> None
         getattr(Reader(data), read)()
 
 
-def test_too_many_bytes_are_refused_unread() -> None:
-    with pytest.raises(CodecError, match="more than"):
-        Reader(bytes(MAX_BYTES + 1))
-
-
-def test_bytes_left_over_are_refused() -> None:
+def test_bytes_left_over_and_too_many_bytes_are_refused() -> None:
     with pytest.raises(CodecError, match="1 bytes left over"):
         Reader(b"\x00").end()
+    with pytest.raises(CodecError, match="more than"):
+        Reader(bytes(MAX_BYTES + 1))

@@ -34,11 +34,6 @@ def test_rate_has_a_code(rate: float, code: int) -> None:
     assert zlib.decompress(rates.pack(PARTITIONS[:2], {PARTITIONS[1]: rate})) == bytes([0, code])
 
 
-def test_no_rate_is_no_byte() -> None:
-    assert rates.pack(PARTITIONS, {}) == b""
-    assert rates.unpack(PARTITIONS, b"") == {}
-
-
 @pytest.mark.parametrize("packed", [b"x", zlib.compress(b"\1" * 5), zlib.compress(b"\1" * 7)])
 def test_invalid_bytes_are_refused(packed: bytes) -> None:
     with pytest.raises(CodecError):

@@ -76,12 +76,20 @@ class World:
         self.now = until
 
 
-def test_lasting_skew_requests_a_rebalance() -> None:
-    """The watcher cools down for 30 s after the last rebalance; by then the skew has lasted long enough."""
-    world = World()
-    world.watcher.lead(GIVEN, 5)
+@pytest.fixture
+def world() -> World:
+    """A world whose watcher leads."""
+    made = World()
+    made.watcher.lead(GIVEN, 5)
+    return made
+
+
+def test_lasting_skew_requests_a_rebalance_and_another_after_the_cool_down(world: World) -> None:
+    """The cool-down is 30 s after the last rebalance, too, and even if the requested one never comes."""
     world.run(35)
     assert (world.looks, world.asked) == ([10, 20, 30], [30])
+    world.run(95)
+    assert world.asked == [30, 60, 90]
 
 
 @pytest.mark.parametrize(
@@ -112,10 +120,8 @@ def test_watcher_is_idle_before_it_leads() -> None:
 
 
 @pytest.mark.parametrize("event", ["rebalance", "lost membership"])
-def test_watcher_is_idle_when_another_member_may_lead(event: str) -> None:
+def test_watcher_is_idle_when_another_member_may_lead(world: World, event: str) -> None:
     """An assignor is not notified of a lost membership."""
-    world = World()
-    world.watcher.lead(GIVEN, 5)
     world.run(25)
     if event == "rebalance":
         world.watcher.stop()
@@ -125,15 +131,14 @@ def test_watcher_is_idle_when_another_member_may_lead(event: str) -> None:
     assert (world.looks, world.asked) == ([10, 20], [])
 
 
-def test_rebalance_during_a_check_is_not_requested_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World()
-
+def test_rebalance_during_a_check_is_not_requested_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def plan(group: Group, claims: Claims) -> Assignment:
         world.current = 6
         return plan_cooperative_lag_aware(group, claims)
 
     monkeypatch.setattr(world.watcher, "_plan", plan)
-    world.watcher.lead(GIVEN, 5)
     world.run(1000)
     assert (world.looks, world.asked) == ([10, 20, 30], [])
 
@@ -147,20 +152,16 @@ def test_useless_plan_is_not_repeated_at_every_check() -> None:
     assert len(world.planned) == 3  # at 30, 60 and 90
 
 
-def test_watcher_goes_on_after_an_exception() -> None:
-    world = World()
+def test_watcher_goes_on_after_an_exception(world: World) -> None:
     world.lags = (2**80, 0, 0, 0)  # no number of records
-    world.watcher.lead(GIVEN, 5)
     for _ in range(3):
         with suppress(OverflowError):
             world.run(world.now + 10)
     assert len(world.looks) == 3
 
 
-def test_leading_twice_runs_one_watch() -> None:
-    world = World()
+def test_leading_twice_runs_one_watch(world: World) -> None:
     world.lags = (1, 1, 1, 1)
-    world.watcher.lead(GIVEN, 5)
     world.run(15)
     world.watcher.stop()
     world.watcher.lead(GIVEN, 5)
@@ -168,18 +169,8 @@ def test_leading_twice_runs_one_watch() -> None:
     assert world.looks == [10, 25, 35]
 
 
-def test_second_request_waits_for_the_cool_down() -> None:
-    """Even if the requested rebalance never comes."""
-    world = World()
-    world.watcher.lead(GIVEN, 5)
-    world.run(95)
-    assert world.asked == [30, 60, 90]
-
-
-def test_watcher_goes_on_after_a_failed_fetch() -> None:
-    world = World()
+def test_watcher_goes_on_after_a_failed_fetch(world: World) -> None:
     world.error = OSError("no broker")
-    world.watcher.lead(GIVEN, 5)
     world.run(45)
     world.error = None
     world.run(100)
@@ -195,9 +186,7 @@ def test_watcher_plans_from_the_current_assignment() -> None:
     assert world.planned[0].owner.tolist() == [0, 0, 1, 1]
 
 
-def test_request_logs_the_largest_lag_before_and_after(caplog: pytest.LogCaptureFixture) -> None:
-    world = World()
-    world.watcher.lead(GIVEN, 5)
+def test_request_logs_the_largest_lag(world: World, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "kafka_assignors"):
         world.run(30)
     assert caplog.messages == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import CooperativeStickyAssignor
@@ -28,24 +29,26 @@ class Rounds:
         self.second.end(self.generation, busy_s)
 
 
-def test_hold_that_outlasts_its_round_is_overdue() -> None:
-    rounds = Rounds()
+@pytest.fixture
+def rounds() -> Rounds:
+    return Rounds()
+
+
+def test_hold_that_outlasts_its_round_is_overdue(rounds: Rounds) -> None:
     rounds.play(7)
     assert (rounds.second.overdue, rounds.second.rejoin_after_s) == (set(), PATIENCE_S)
     rounds.play(8)
     assert (rounds.second.overdue, rounds.second.rejoin_after_s) == ({HOLD}, PATIENCE_S)
 
 
-def test_claim_without_a_generation_counts() -> None:
-    rounds = Rounds()
+def test_claim_without_a_generation_counts(rounds: Rounds) -> None:
     rounds.play(NO_GENERATION)
     rounds.play(NO_GENERATION)
     assert rounds.second.overdue == {HOLD}
 
 
-def test_leader_waits_for_a_busy_member() -> None:
+def test_leader_waits_for_a_busy_member(rounds: Rounds) -> None:
     """The member rejoins with its old claims until its application polls; then it requests a round itself."""
-    rounds = Rounds()
     for _ in range(10):
         rounds.play(7)
         rounds.now += 10
@@ -54,9 +57,8 @@ def test_leader_waits_for_a_busy_member() -> None:
     assert rounds.second.rejoin_after_s == 300 - 100
 
 
-def test_claim_older_than_the_members_join_counts() -> None:
+def test_claim_older_than_the_members_join_counts(rounds: Rounds) -> None:
     """The leader has led since generation 8; a newcomer owned nothing in generation 7."""
-    rounds = Rounds()
     rounds.play(7, held=False)
     rounds.second.begin()
     for generation in (9, 10):
@@ -66,15 +68,17 @@ def test_claim_older_than_the_members_join_counts() -> None:
     assert rounds.second.overdue == {Hold("t", 0, "newcomer")}
 
 
-def test_leader_waits_for_a_busy_member_for_the_poll_interval() -> None:
-    rounds = Rounds()
-    for now in (0.0, 1700.0):
-        rounds.now = now
-        rounds.play(7, busy_s=1800.0)
+@pytest.mark.parametrize(("busy_s", "interval_s"), [(None, 300), (1800.0, 1800)])
+def test_leader_waits_for_a_busy_member_for_the_poll_interval(
+    busy_s: float | None, interval_s: float, rounds: Rounds
+) -> None:
+    for rounds.now in (0.0, interval_s - 100.0):
+        rounds.play(7, busy_s=busy_s)
     assert rounds.second.rejoin_after_s == 100
-    rounds.now = 1801.0
-    rounds.play(7, busy_s=1800.0)
+    rounds.now = interval_s + 1.0
+    rounds.play(7, busy_s=busy_s)
     assert rounds.second.overdue == {HOLD}
+    assert rounds.second.rejoin_after_s == PATIENCE_S
 
 
 def test_leader_waits_for_its_own_consumers_poll_interval(consumer: MakeConsumer) -> None:
@@ -88,17 +92,7 @@ def test_leader_waits_for_its_own_consumers_poll_interval(consumer: MakeConsumer
     assert 1700 < assignor._second_round.rejoin_after_s <= 1800
 
 
-def test_leader_stops_waiting_after_the_poll_interval() -> None:
-    rounds = Rounds()
-    rounds.play(7)
-    rounds.now = 301
-    rounds.play(7)
-    assert rounds.second.overdue == {HOLD}
-    assert rounds.second.rejoin_after_s == PATIENCE_S
-
-
-def test_hold_ends_when_its_member_revokes() -> None:
-    rounds = Rounds()
+def test_hold_ends_when_its_member_revokes(rounds: Rounds) -> None:
     rounds.play(7)
     rounds.play(7)
     rounds.play(8, held=False)
@@ -106,8 +100,7 @@ def test_hold_ends_when_its_member_revokes() -> None:
     assert not rounds.second.is_settling
 
 
-def test_leader_requests_no_round_after_five_for_one_hold() -> None:
-    rounds = Rounds()
+def test_leader_requests_no_round_after_five_for_one_hold(rounds: Rounds) -> None:
     for generation in range(7, 13):
         assert rounds.second.is_settling == (generation > 7)
         rounds.play(generation)
@@ -115,8 +108,7 @@ def test_leader_requests_no_round_after_five_for_one_hold() -> None:
     assert not rounds.second.is_settling  # the next rebalance is another one
 
 
-def test_interrupted_round_does_not_count() -> None:
-    rounds = Rounds()
+def test_interrupted_round_does_not_count(rounds: Rounds) -> None:
     rounds.play(7)
     rounds.second.held = [HOLD]
     rounds.second.begin()

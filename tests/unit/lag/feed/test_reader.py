@@ -49,15 +49,42 @@ def _debug(caplog: pytest.LogCaptureFixture) -> None:
 # --- kept records -------------------------------------------------------------------------------------------
 
 
-def test_last_forecast_of_each_partition_counts() -> None:
-    feed = Feed([record(0, forecast(1)), record(1, forecast(2))], [record(0, forecast(3))])
-    assert known(read(feed)) == {0: 3, 1: 2}
+AHEAD_S = 365 * 86_400
 
 
-def test_last_forecast_counts_even_with_an_earlier_event_time() -> None:
-    """Compaction keeps it, too, and all members must agree."""
-    feed = Feed([record(0, forecast(1, age_s=1)), record(0, forecast(2, age_s=2))])
-    assert known(read(feed)) == {0: 2}
+@pytest.mark.parametrize(
+    ("batches", "kept"),
+    [
+        ([[record(0, forecast(1)), record(1, forecast(2))], [record(0, forecast(3))]], {0: 3, 1: 2}),
+        ([[record(0, forecast(1, age_s=1)), record(0, forecast(2, age_s=2))]], {0: 2}),
+        ([[record(0, forecast(1)), record(1, forecast(2)), record(0, None), record(2, None)]], {1: 2}),
+        (
+            [
+                [record(0, forecast(5, age_s=1), by=1)],
+                [record(0, forecast(4, age_s=2), by=0), record(0, None, by=0)],
+                [record(1, forecast(7, age_s=2), by=0), record(1, forecast(8, age_s=1), by=1)],
+            ],
+            {0: 5, 1: 8},
+        ),
+        (
+            [
+                [record(0, forecast(9, age_s=-AHEAD_S), by=0)],
+                [record(p, forecast(5 + p), by=1) for p in range(2)],
+                [record(1, forecast(9, age_s=-AHEAD_S), by=0), record(0, forecast(7), by=1)],
+            ],
+            {0: 7, 1: 6},
+        ),
+    ],
+    ids=[
+        *("newer", "with an earlier event time, as compaction keeps it", "removed by a tombstone"),
+        *("grown feed: old partition read late", "grown feed: event time far ahead"),
+    ],
+)
+def test_last_forecast_of_each_partition_counts(
+    batches: list[list[FeedRecord]], kept: dict[int, float]
+) -> None:
+    """All members must agree, though the partitions of a feed are read in any order."""
+    assert known(read(Feed(*batches))) == kept
 
 
 def test_forecasts_of_other_groups_are_ignored() -> None:
@@ -66,34 +93,6 @@ def test_forecasts_of_other_groups_are_ignored() -> None:
     assert known(reader) == {0: 1}
     assert reader.ignored == 0
     assert len(reader._known) == 1
-
-
-def test_tombstone_removes_the_forecast() -> None:
-    feed = Feed([record(0, forecast(1)), record(1, forecast(2)), record(0, None), record(2, None)])
-    assert known(read(feed)) == {1: 2}
-
-
-def test_old_record_in_another_partition_of_a_grown_feed_is_ignored() -> None:
-    """Partitions are read in any order."""
-    feed = Feed(
-        [record(0, forecast(5, age_s=1), by=1)],
-        [record(0, forecast(4, age_s=2), by=0), record(0, None, by=0)],
-        [record(1, forecast(7, age_s=2), by=0), record(1, forecast(8, age_s=1), by=1)],
-    )
-    assert known(read(feed)) == {0: 5, 1: 8}
-
-
-YEAR_S = 365 * 86_400
-
-
-def test_event_time_far_ahead_decides_nothing_in_a_grown_feed() -> None:
-    """The old partition keeps such a record; partitions are read in any order."""
-    ahead = [record(p, forecast(9, age_s=-YEAR_S), by=0) for p in range(2)]
-    feed = Feed(
-        [ahead[0], record(0, forecast(5), by=1), record(1, forecast(6), by=1), ahead[1]],
-        [record(0, forecast(7), by=1)],
-    )
-    assert known(read(feed)) == {0: 7, 1: 6}
 
 
 def test_forecasts_are_scaled_to_the_horizon_of_the_newest() -> None:
@@ -187,29 +186,22 @@ def test_malformed_record_is_ignored_counted_and_logged_once(caplog: pytest.LogC
 
 
 @pytest.mark.parametrize(
-    ("batch", "wall_s", "why", "is_logged"),
+    ("ages_s", "wall_s", "why"),
     [
-        ([], 0, "it has no forecast for group g", False),
-        ([record(0, forecast(1, age_s=7_000))], 0, "its newest forecast is 7,000 s old", False),
-        ([record(0, forecast(1))], 100, "its newest forecast is 100 s old", False),
-        ([record(0, forecast(1, age_s=-90))], 0, "its newest forecast is 90 s ahead", False),
-        (
-            [record(0, forecast(1, age_s=age_s)) for age_s in (-193_000, 8_000, 7_000)],
-            0,
-            "its newest forecast is 7,000 s old",
-            False,
-        ),
-        ([record(0, forecast(1))], 0, "no fresh forecast for 2 of 3 partitions", False),
+        ([], 0, "it has no forecast for group g"),
+        ([7_000], 0, "its newest forecast is 7,000 s old"),
+        ([0], 100, "its newest forecast is 100 s old"),
+        ([-90], 0, "its newest forecast is 90 s ahead"),
+        ([-193_000, 8_000, 7_000], 0, "its newest forecast is 7,000 s old"),
+        ([0], 0, "no fresh forecast for 2 of 3 partitions"),
     ],
 )
-def test_problem_explains_missing_forecasts(
-    batch: list[FeedRecord], wall_s: float, why: str, is_logged: bool
-) -> None:
-    feed = Feed(batch)
+def test_problem_explains_missing_forecasts(ages_s: list[float], wall_s: float, why: str) -> None:
+    feed = Feed([record(0, forecast(1, age_s=age_s)) for age_s in ages_s])
     reader = read(feed)
     feed.wall += wall_s
     expected = reader.look(PARTITIONS)
-    assert (expected.problem, expected.is_logged) == (f"load feed feed: {why}", is_logged)
+    assert (expected.problem, expected.is_logged) == (f"load feed feed: {why}", False)
 
 
 def test_unread_feed_is_no_warning() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -25,7 +25,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.unit.lag.cluster import Cluster, errors, run_now
 from tests.unit.lag.coordinators import Brokers, FakeLink
 
-T0 = TopicPartition("t", 0)
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 DENIED = GroupAuthorizationFailedError.errno
 MOVING = CoordinatorNotAvailableError.errno
 MISSING = GroupIdNotFoundError.errno
@@ -97,29 +97,23 @@ def test_failure_that_stays_is_reported_when_time_is_up() -> None:
 def test_retries_are_few_and_further_and_further_apart() -> None:
     brokers = Brokers(names(2))
     brokers.codes = lambda _kind, group_id, _: MOVING if group_id == "g001" else 0
-    fetch = GroupsFetch(
-        cast(Link, FakeLink(brokers)), brokers.nodes, 60, clock=lambda: brokers.now, retries=FEW
-    )
-    run_now(fetch.run())
+    fetch = brokers.fetch(60, retries=FEW)
     assert sum(kind == "FindCoordinator" for kind, *_ in brokers.sent) == FEW + 1
     assert brokers.now == pytest.approx(0.2 + 0.4 + 0.8 + 1 + 1)
     assert (fetch.read_at, fetch.connection_failed) == ({"g000": 0}, False)
 
 
 def test_groups_of_a_coordinator_are_passed_on_before_others_are_retried() -> None:
-    brokers = Brokers(names(4), brokers=2)
+    brokers = Brokers(names(2), brokers=2)
     passed: list[tuple[float, list[str]]] = []
-    fetch = GroupsFetch(
-        cast(Link, FakeLink(brokers)),
-        ["g000", "g001"],
-        60,
-        lambda states: passed.append((brokers.now, [state.group_id for state in states])),
-        clock=lambda: brokers.now,
-    )
+
+    def pass_on(states: Iterable[Any]) -> None:
+        passed.append((brokers.now, [state.group_id for state in states]))
+
     brokers.codes = lambda kind, group_id, number: (
         MOVING if (kind, group_id) == ("DescribeGroups", "g001") and number < 4 else 0
     )
-    run_now(fetch.run())
+    fetch = brokers.fetch(60, on_read=pass_on)
     assert [each for each in passed if each[1]] == [(0, ["g000"]), (pytest.approx(1.4), ["g001"])]
     assert fetch.read_at == {"g000": 0, "g001": pytest.approx(1.4)}
 
@@ -214,10 +208,10 @@ def test_broker_that_refuses_until_the_deadline_is_a_failure() -> None:
 # --- begins and ends ---
 
 
-def ends(cluster: Cluster) -> EndsFetch:
+def ends(cluster: Cluster, timeout_s: float = 2, **options: Any) -> EndsFetch:
     settings = fetch_settings({}, "-", "earliest")
     link = cast(Link, cluster.make_link())
-    fetch = EndsFetch(link, settings, tuple(cluster.logs), 2.0, clock=lambda: cluster.now)
+    fetch = EndsFetch(link, settings, tuple(cluster.logs), timeout_s, clock=lambda: cluster.now, **options)
     run_now(fetch.run())
     return fetch
 
@@ -237,14 +231,9 @@ def test_begins_and_ends_take_two_requests_a_leader_and_no_group() -> None:
 
 
 def test_partition_without_a_leader_is_looked_up_a_few_times() -> None:
-    t1 = TopicPartition("t", 1)
-    cluster = Cluster({T0: (0, 5), t1: (0, 5)})
-    cluster.leaders[t1] = -1
-    link = cast(Link, cluster.make_link())
-    fetch = EndsFetch(
-        link, fetch_settings({}, "-", "earliest"), (T0, t1), 60, clock=lambda: cluster.now, retries=FEW
-    )
-    run_now(fetch.run())
+    cluster = Cluster({T0: (0, 5), T1: (0, 5)})
+    cluster.leaders[T1] = -1
+    fetch = ends(cluster, 60, retries=FEW)
     assert sum(kind == "Metadata" for kind, _ in cluster.sent) <= FEW + 3
     assert cluster.now < 4
     assert (fetch.is_complete, fetch.connection_failed) == (False, False)
@@ -252,9 +241,8 @@ def test_partition_without_a_leader_is_looked_up_a_few_times() -> None:
 
 @pytest.mark.parametrize(("code", "is_complete"), [(29, True), (5, False)])
 def test_partition_without_a_leader_makes_the_reading_incomplete(code: int, is_complete: bool) -> None:
-    t1 = TopicPartition("t", 1)
-    cluster = Cluster({T0: (0, 5), t1: (0, 5)})
-    cluster.faults = errors("ListOffsets", {t1: code})
+    cluster = Cluster({T0: (0, 5), T1: (0, 5)})
+    cluster.faults = errors("ListOffsets", {T1: code})
     fetch = ends(cluster)
     assert fetch.is_complete is is_complete
     assert list(fetch.reading().offsets) == [T0]

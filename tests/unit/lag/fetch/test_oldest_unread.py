@@ -116,10 +116,6 @@ def test_batch_of_a_missing_codec_has_the_time_of_its_first_record(
     assert first_record(with_attribute(data, 0x40), 1).timestamp_ms == 102, "the first is a tombstone's end"
 
 
-def test_record_without_a_timestamp() -> None:
-    assert first_record(batch(-1), 0) == FirstRecord(-1, 0)
-
-
 # --- requests ----------------------------------------------------------------------------------------------
 
 
