@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -77,34 +78,25 @@ def test_invalid_plan_is_refused_with_one_sentence(plan: Any, sentence: str) -> 
     assert str(error.value) == sentence
 
 
+SMALLER = Group(GROUP.members, {"t": 3, "u": 1})
+
+
+@pytest.mark.parametrize("group", [GROUP, SMALLER], ids=["of a strategy", "for another group"])
 @pytest.mark.parametrize(
     ("owners", "sentence"),
     [
-        (np.zeros(3, np.int32), "owners must be 6 whole numbers, one for each partition"),
-        (np.zeros(6), "owners must be 6 whole numbers, one for each partition"),
-        (np.full(6, 2), "owners must be from -1 to 1, indices of members"),
-        (np.full(6, -2), "owners must be from -1 to 1, indices of members"),
+        (lambda _: np.zeros(3, np.int32), "owners must be {} whole numbers, one for each partition"),
+        (np.zeros, "owners must be {} whole numbers, one for each partition"),
+        (lambda size: np.full(size, 2), "owners must be from -1 to 1, indices of members"),
+        (lambda size: np.full(size, -2), "owners must be from -1 to 1, indices of members"),
+        # 0 in 16 bits
+        (lambda size: np.full(size, 65_536), "owners must be from -1 to 1, indices of members"),
     ],
 )
-def test_array_of_a_strategy_is_checked(owners: Any, sentence: str) -> None:
+def test_array_is_checked(group: Group, owners: Callable[[int], Any], sentence: str) -> None:
     with pytest.raises(PlanError) as error:
-        as_assignment(GROUP, Assignment(GROUP, owners))
-    assert str(error.value) == sentence
-
-
-@pytest.mark.parametrize(
-    ("owners", "sentence"),
-    [
-        (np.zeros(6, np.int32), "owners must be 4 whole numbers, one for each partition"),
-        (np.zeros(4), "owners must be 4 whole numbers, one for each partition"),
-        (np.full(4, 65_536), "owners must be from -1 to 1, indices of members"),  # 0 in 16 bits
-    ],
-)
-def test_array_for_another_group_is_checked(owners: Any, sentence: str) -> None:
-    smaller = Group(GROUP.members, {"t": 3, "u": 1})
-    with pytest.raises(PlanError) as error:
-        as_assignment(GROUP, Assignment(smaller, owners))
-    assert str(error.value) == sentence
+        as_assignment(GROUP, Assignment(group, owners(group.size)))
+    assert str(error.value) == sentence.format(group.size)
 
 
 def test_group_without_partitions_has_an_empty_plan() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from random import Random
 
 import numpy as np
 import pytest
 
-from kafka_assignors.plan import Group
+from kafka_assignors.plan import Group, Member
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.descent import descend
@@ -121,33 +122,24 @@ def test_load_is_relayed_where_no_direct_exchange_helps() -> None:
     assert (len(done), plan.load) == (2, 103)
 
 
-def test_a_relay_takes_no_partition_from_home() -> None:
-    """With ``home`` the plan stays as it is, and a failed try is undone."""
-    owners = [0, 0, 1, 1, 2, 2]
-    plan = plan_of(RELAYED, owners)
-    assert lowered(plan, home=plan.owner.copy()) == []
-    assert plan.owner.tolist() == owners
-
-
-def test_a_relay_that_does_not_help_is_undone() -> None:
-    """Member b could take a heavy partition, but has none that c reads."""
-    group = Group(
-        (member("a", ["t0"]), member("b", ["t0"]), member("c", ["t1"])),
-        {"t0": 4, "t1": 2},
-        lags={"t0": [100, 100, 99, 100], "t1": [1, 1]},
-    )
+@pytest.mark.parametrize(
+    ("members", "lags", "stay_home"),
+    [
+        (RELAYED.members, RELAYED.lags, True),
+        ((member("a"), member("b"), member("c", ["t1"])), {"t0": [100, 100, 99, 100], "t1": [1, 1]}, False),
+        (RELAYED.members, {"t0": [50, 50, 1], "t1": [60, 50, 0]}, False),
+    ],
+    ids=["takes partitions from home", "finds none to pass on", "gives b the old largest load"],
+)
+def test_a_failed_relay_is_undone(
+    members: tuple[Member, ...], lags: Mapping[str, Sequence[int]], stay_home: bool
+) -> None:
+    """Member b could take a heavy partition."""
+    group = Group(members, {topic: len(of_topic) for topic, of_topic in lags.items()}, lags=lags)
     owners = [0, 0, 1, 1, 2, 2]
     plan = plan_of(group, owners)
-    assert lowered(plan) == []
+    assert lowered(plan, home=plan.owner.copy() if stay_home else None) == []
     assert plan.owner.tolist() == owners
-
-
-def test_a_relay_gives_no_member_the_old_largest_load() -> None:
-    """Member b could take a heavy partition and be relieved by c, but would then carry the load of a."""
-    group = Group(RELAYED.members, RELAYED.topics, lags={"t0": [50, 50, 1], "t1": [60, 50, 0]})
-    plan = plan_of(group, [0, 0, 1, 1, 2, 2])
-    assert lowered(plan) == []
-    assert plan.load == 100
 
 
 def test_the_best_of_several_partners_is_taken() -> None:

@@ -89,38 +89,37 @@ def fair(problem: LoadProblem, plan: Owners, plans: list[Owners], skew: int) -> 
     return int((problem.counts(plan) ** 2).sum()) == min(squares)
 
 
-def some_plan(lags: list[int], home: list[int], limits: tuple[int, int], **how: int) -> list[int] | None:
-    """The best plan of two members, by default by load and without a limit of counts."""
+def some_plan(
+    lags: list[int], home: list[int], limits: tuple[int, int], *, largest_count: int = 99
+) -> list[int] | None:
+    """The best plan of two members, by load."""
     group = Group((member("a"), member("b")), {"t0": len(lags)}, lags={"t0": lags})
     plan = best_plan(
         LoadProblem(group),
         np.array(home, np.int32),
         limits,
-        by_moves=bool(how.get("by_moves", 0)),
-        enough=how.get("enough", 0),
-        largest_count=how.get("largest_count", len(lags)),
+        by_moves=False,
+        enough=0,
+        largest_count=largest_count,
         fits=lambda _: True,
     )
     return None if plan is None else [int(m) for m in plan]
 
 
 def test_no_member_exceeds_largest_count() -> None:
-    assert some_plan([9, 1, 1, 1], [-1] * 4, (99, 0)) == [0, 1, 1, 1]
-    assert some_plan([9, 1, 1, 1], [-1] * 4, (99, 0), largest_count=2) == [0, 1, 1, 0]
-    assert some_plan([9, 1, 1, 1], [-1] * 4, (99, 0), largest_count=1) is None
+    plans = [some_plan([9, 1, 1, 1], [-1] * 4, (99, 0), largest_count=most) for most in (4, 2, 1)]
+    assert plans == [[0, 1, 1, 1], [0, 1, 1, 0], None]
 
 
-def test_a_plan_may_be_exactly_at_the_limits() -> None:
-    assert some_plan([5, 5], [0, 0], (5, 1)) is not None
-    assert some_plan([5, 5], [0, 0], (4, 1)) is None
-    assert some_plan([5, 5], [0, 0], (5, 0)) is None
+@pytest.mark.parametrize(("limits", "is_found"), [((5, 1), True), ((4, 1), False), ((5, 0), False)])
+def test_a_plan_may_be_exactly_at_the_limits(limits: tuple[int, int], is_found: bool) -> None:
+    assert (some_plan([5, 5], [0, 0], limits) is not None) is is_found
 
 
 def test_more_than_most_partitions_are_not_searched() -> None:
-    assert some_plan([1] * MOST_SEARCHED_PARTITIONS, [0] * MOST_SEARCHED_PARTITIONS, (99, 0)) is not None
-    assert (
-        some_plan([1] * (MOST_SEARCHED_PARTITIONS + 1), [0] * (MOST_SEARCHED_PARTITIONS + 1), (99, 0)) is None
-    )
+    for partitions in (MOST_SEARCHED_PARTITIONS, MOST_SEARCHED_PARTITIONS + 1):
+        plan = some_plan([1] * partitions, [0] * partitions, (99, 0))
+        assert (plan is None) is (partitions > MOST_SEARCHED_PARTITIONS)
 
 
 @pytest.mark.parametrize(

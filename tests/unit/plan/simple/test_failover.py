@@ -35,20 +35,15 @@ def active(*members: Member, preempt: bool = True, topics: Mapping[str, int] = T
     return member_id
 
 
-def test_the_highest_priority_gets_everything() -> None:
-    """Also from another owner."""
-    owned = {"t0": [0, 1], "t1": [0, 1, 2]}
-    assert active(member("a", BOTH, owned, priority=1), member("b", BOTH, priority=2)) == "b"
+EVERYTHING = {"t0": [0, 1], "t1": [0, 1, 2]}
 
 
-def test_priorities_are_signed() -> None:
-    assert active(member("a", BOTH, priority=-5), member("b", BOTH, priority=-(2**31))) == "a"
-    assert active(member("a", BOTH, priority=-1), member("b", BOTH, priority=0)) == "b"
-
-
-def test_members_without_a_priority_come_last() -> None:
-    """Also behind the lowest priority."""
-    assert active(member("a", BOTH), member("b", BOTH, priority=-(2**31))) == "b"
+@pytest.mark.parametrize(
+    ("a", "b", "first"), [(1, 2, "b"), (-5, -(2**31), "a"), (-1, 0, "b"), (None, -(2**31), "b")]
+)
+def test_the_highest_priority_gets_everything(a: int | None, b: int, first: str) -> None:
+    """Also from another owner.  Priorities are signed; members without one come last."""
+    assert active(member("a", BOTH, EVERYTHING, priority=a), member("b", BOTH, priority=b)) == first
 
 
 @pytest.mark.parametrize("priority", [None, 0, 7])
@@ -87,22 +82,54 @@ def test_groups_without_members_or_topics() -> None:
 # --- preemption off ----------------------------------------------------------------------------------------
 
 
-def test_the_active_member_stays_when_others_join() -> None:
-    """Of any priority."""
-    owned = {"t0": [0, 1], "t1": [0, 1, 2]}
-    others = [member(name, BOTH, priority=9, instance_id=name) for name in "bc"]
-    assert active(member("a", BOTH, owned, priority=1), *others, preempt=False) == "a"
+WITHOUT_PREEMPTION = {
+    "others join, of any priority": (
+        "a",
+        (
+            member("a", BOTH, EVERYTHING, priority=1),
+            *(member(name, BOTH, priority=9, instance_id=name) for name in "bc"),
+        ),
+    ),
+    "the active member owns one partition of one topic": (
+        "a",
+        (member("a", BOTH, {"t1": [1]}, priority=1), member("b", BOTH, priority=9)),
+    ),
+    "a zombie claims everything, also what the active member does not": (
+        "a",
+        (
+            member("z", BOTH, EVERYTHING, generation=3, priority=9),
+            member("a", BOTH, {"t0": [0]}, generation=4, priority=1),
+        ),
+    ),
+    "without an active member the first in line takes over": (
+        "c",
+        (member("b", BOTH, priority=1), member("c", BOTH, priority=2)),
+    ),
+    "the owner of most partitions, so that the fewest move": (
+        "b",
+        (member("a", BOTH, {"t0": [0, 1]}, priority=9), member("b", BOTH, {"t1": [0, 1, 2]}, priority=1)),
+    ),
+    "the first in line of equal owners, as after a rebalance by range": (
+        "b",
+        (
+            member("a", BOTH, {"t0": [0], "t1": [0]}, priority=1),
+            member("b", BOTH, {"t0": [1], "t1": [1]}, priority=5),
+            member("c", BOTH, priority=9),
+        ),
+    ),
+    "two claim to be active in one generation, so the line decides": (
+        "c",
+        (
+            *(member(name, BOTH, EVERYTHING, generation=4, priority=1) for name in "ab"),
+            member("c", BOTH, priority=5),
+        ),
+    ),
+}
 
 
-def test_without_an_active_member_the_first_in_line_takes_over() -> None:
-    others = [member(name, BOTH, priority=priority) for name, priority in (("b", 1), ("c", 2))]
-    assert active(*others, preempt=False) == "c"
-
-
-def test_new_partitions_and_topics_follow_the_active_member() -> None:
-    """Owning one partition of one topic is enough."""
-    a = member("a", BOTH, {"t1": [1]}, priority=1)
-    assert active(a, member("b", BOTH, priority=9), preempt=False) == "a"
+@pytest.mark.parametrize(("expected", "members"), WITHOUT_PREEMPTION.values(), ids=WITHOUT_PREEMPTION)
+def test_active_member_without_preemption(expected: str, members: tuple[Member, ...]) -> None:
+    assert active(*members, preempt=False) == expected
 
 
 def test_an_unsubscribed_member_is_no_longer_active() -> None:
@@ -112,35 +139,6 @@ def test_an_unsubscribed_member_is_no_longer_active() -> None:
         member("c", BOTH, priority=5),
     )
     assert actives(*members, preempt=False) == {"t0": "b", "t1": "a"}
-
-
-def test_a_stale_claim_takes_nothing_from_the_active_member() -> None:
-    """Also partitions that the zombie claims and the active member does not."""
-    zombie = member("z", BOTH, {"t0": [0, 1], "t1": [0, 1, 2]}, generation=3, priority=9)
-    assert active(zombie, member("a", BOTH, {"t0": [0]}, generation=4, priority=1), preempt=False) == "a"
-
-
-def test_the_owner_of_most_partitions_becomes_active() -> None:
-    """So the fewest partitions move."""
-    a = member("a", BOTH, {"t0": [0, 1]}, priority=9)
-    b = member("b", BOTH, {"t1": [0, 1, 2]}, priority=1)
-    assert active(a, b, preempt=False) == "b"
-
-
-def test_the_first_in_line_of_equal_owners_becomes_active() -> None:
-    """As after a rebalance by ``range``; a member that owned nothing is no candidate."""
-    owners = [
-        member(name, BOTH, {"t0": [i], "t1": [i]}, priority=p)
-        for i, (name, p) in enumerate([("a", 1), ("b", 5)])
-    ]
-    assert active(*owners, member("c", BOTH, priority=9), preempt=False) == "b"
-
-
-def test_contested_claims_do_not_count() -> None:
-    """Two members claim to be active in one generation, so the line decides."""
-    owned = {"t0": [0, 1], "t1": [0, 1, 2]}
-    liars = [member(name, BOTH, owned, generation=4, priority=1) for name in "ab"]
-    assert active(*liars, member("c", BOTH, priority=5), preempt=False) == "c"
 
 
 def test_topics_without_an_active_member_follow_another_active_member() -> None:
