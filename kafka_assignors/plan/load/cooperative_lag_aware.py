@@ -28,8 +28,8 @@ def plan_cooperative_lag_aware(
     """Keep counts within the skew, then make the largest load small, then make few moves.
 
     With lag, only moves that pay are made: see ``min_improvement``.  Seniority, topic and partition break
-    ties.  Planning again with the same lag changes nothing.  Racks are ignored while there is lag.  The search
-    is a heuristic; docs/benchmarks.md has its distance from the optimum and its run time.
+    ties.  Planning again with the same lag changes nothing.  Racks are ignored while there is lag.  The
+    search is a heuristic; docs/benchmarks.md has its distance from the optimum and its run time.
 
     Args:
         group: members and topics.  A member's load is its lag (``Group.lag``) of all topics, in records,
