@@ -59,7 +59,8 @@ class Assignor(StrategyHooks):
     (If you pass an instance, each consumer needs its own.)
 
     A subclass sets its name and protocols, and implements ``plan``.  A strategy with a history of its own
-    also encodes it (``user_data``) and decodes it (``decode_user_data``).  The instance holds all state.
+    also encodes it (``user_data``) and decodes it (``decode_user_data``).  State is in the
+    instance, or on its consumer's coordinator, which all strategies of the consumer share.
 
     Args:
         **options: fields of the class's ``options_type``.

@@ -1,8 +1,8 @@
 """The whole pipeline: record, model the load, feed the assignor; once, or until it is stopped.
 
 Recording runs as streams beside the load model, which reads the landed samples.  Each batch of the model goes
-to the feed as soon as it is on disk, on another thread.  Each stream has its own checkpoint, and the feed
-reads its topic.  So the pipeline continues where it ended, and each stage can also run alone.
+to the feed as soon as it is on disk; another thread writes it to Kafka.  Each stream has its own checkpoint,
+and the feed reads its topic.  So the pipeline continues where it ended, and each stage can also run alone.
 
 A recorder or the model that fails at the start ends the pipeline with an error.  A start ends when the first
 batch has landed, so a damaged checkpoint or a missing right is such an error.  A stage that fails later is
@@ -74,7 +74,7 @@ class PipelineReport:
     """The work done so far.
 
     ``down``: stage that has failed (``samples``, ``offsets``, ``load``, ``feed``, ``maintenance``) -> reason.
-    The pipeline, or the next run with ``stop`` None, tries such a stage again.
+    The pipeline tries such a stage again; with ``stop`` None, the next run does.
     """
 
     samples: SamplesReport | None = None  # None: not requested, or nothing to report yet
@@ -100,9 +100,9 @@ def forecast_age_s(load: LoadSettings, every_s: float) -> float:
     """Return how old forecasts get before newer ones are published, seconds since the end of their step.
 
     A look takes a sample of each partition.  Spark starts looks and batches at whole multiples of their
-    intervals.  The first look more than ``delay_s`` after a step completes the step.  The next batch
-    publishes the step's forecasts, which are the newest for one step.  If the intervals do not divide each
-    other, the result is an upper bound.
+    intervals.  A step is complete with the first look that comes more than ``delay_s`` after its end.  The
+    next batch publishes the step's forecasts, which are the newest for one step.  If the intervals do not
+    divide each other, the result is an upper bound.
     """
     batch_s = model_every_s(load, every_s)
     if load.step_s % batch_s or batch_s % every_s:
@@ -246,7 +246,7 @@ def _run(
     maintenance: Maintenance,
     feeding: Feeding | None = None,
 ) -> None:
-    """Restart failed streams, maintain the folder and report, until the pipeline is stopped."""
+    """Restart failed streams, and report, also failures of the maintenance, until the pipeline is stopped."""
     offset_s = time.time() - time.monotonic()
     while not stop.wait(_CHECK_EVERY_S):
         last_s, offset_s = offset_s, time.time() - time.monotonic()

@@ -51,7 +51,7 @@ class JoinsOutsidePoll(Membership):
             async def repeat_result() -> Any:
                 return await join
 
-            # But kafka-python takes a join that ended with this error for one that still runs.
+            # Not after a KafkaTimeoutError: kafka-python would take the join for one that still runs.
             is_timeout = isinstance(join.exception, KafkaTimeoutError)
             self._join_task = None if is_timeout else self._manager.call_soon(repeat_result)
         self._join.is_in_poll = True

@@ -51,6 +51,7 @@ class Processing:
         self._next_commit = 0.0
         self._committed_at = clock()  # so that ``commit_age_s`` also grows before the first commit
         self._damaged: dict[ActiveTask, StateDamagedError] = {}
+        self._processed: set[ActiveTask] = set()  # since the last complete commit
         self._is_full = False  # whether uncommitted changes are over the limit, and a commit failed
         self._rewound: dict[TopicPartition, int] = {}  # partition rewound in this turn -> its offset
 
@@ -67,17 +68,19 @@ class Processing:
                 self._rewind(partition, batch[taken].offset)
 
     def commit(self, wait_s: float = 0.0) -> bool:
-        """Commit all work (see ``Commits.commit``); return whether all but that of damaged stores is."""
-        processed = [active for active in self._tasks.actives.values() if active.done]
+        """Commit all work (see ``Commits.commit``); return whether only that of damaged stores is missing."""
+        self._processed |= {active for active in self._tasks.actives.values() if active.done}
         result = self._commits.commit(self._tasks.actives.values(), wait_s)
         for active, error in result.damaged.items():
+            self._processed.discard(active)
             self.suspend(active, error)
         if result.is_complete:
             self._is_full = False
             self._committed_at = self._clock()
-            for active in processed:
-                if active.copy is not None and active not in result.damaged:
+            for active in self._processed:
+                if active.copy is not None:
                     active.copy.in_doubt = False
+            self._processed.clear()
         return result.is_complete
 
     def commit_if_due(self, wait_s: float = 0.0) -> bool:

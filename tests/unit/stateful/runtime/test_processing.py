@@ -83,7 +83,7 @@ def test_commit_of_a_record_ends_the_doubt_about_restored_state(bench: Bench) ->
     assert not bench.processing.commit()
     assert [copy.in_doubt for copy in copies] == [True, True]
     bench.cluster.commit_fails = None
-    bench.complete(T0, b"a")
+    assert bench.processing.commit()
     assert [copy.in_doubt for copy in copies] == [False, True]
 
 
