@@ -49,11 +49,6 @@ def test_load_bound_is_exact_for_any_subscriptions(group: Group) -> None:
     assert load_lower_bound(group) == by_crowded_topics(group)
 
 
-def test_a_crowded_topic_sets_the_bound() -> None:
-    group = Group((member("a", ["t0"]), member("b", ["t1"]), member("c", ["t1"])), {"t0": 7, "t1": 2})
-    assert load_lower_bound(group) == 7
-
-
 def test_a_group_without_members_has_no_load() -> None:
     assert load_lower_bound(Group((), {"t0": 3})) == 0
 

@@ -87,15 +87,6 @@ def test_a_move_into_a_rack_with_a_replica_says_so(old: str | None, new: str | N
     assert in_order.reason is Reason.DEALT
 
 
-def test_free_and_kept_partitions_have_no_rack_as_reason() -> None:
-    """A free partition had no owner, and a kept one is kept, near or not."""
-    group = Group((member("a", owned={"t0": [0]}, rack="x"), member("b", rack="y")), {"t0": 2}, NEAR_B)
-    assert [w.reason for w in why(group, {"a": {"t0": [0]}, "b": {"t0": [1]}})] == [
-        Reason.KEPT,
-        Reason.NO_OWNER,
-    ]
-
-
 def test_a_strategy_without_history_moves_nothing_for_balance() -> None:
     """It deals in order; a partition dealt to its old owner counts as kept."""
     group = Group((member("a", owned={"t0": [0, 1]}), member("b")), {"t0": 2})

@@ -7,7 +7,6 @@ import pytest
 from kafka_assignors.plan import (
     Assignment,
     Group,
-    Member,
     measure,
     plan_fair,
     plan_range,
@@ -91,19 +90,6 @@ def test_example_3_c2_joins() -> None:
     plan = sticky(group)
     assert measure(group, resolve(group), plan).kept == 3
     assert sorted(sum(map(len, topics.values())) for topics in plan.values()) == [1, 1, 2]
-
-
-def test_static_members_come_first() -> None:
-    """Static members are senior, by instance id; range serves them first."""
-    group = Group(
-        (
-            member("a"),
-            Member("z", frozenset({"t0"}), instance_id="1"),
-            Member("y", frozenset({"t0"}), instance_id="2"),
-        ),
-        {"t0": 4},
-    )
-    assert plan_range(group) == {"z": {"t0": [0, 1]}, "y": {"t0": [2]}, "a": {"t0": [3]}}
 
 
 def test_range_co_locates_equal_topics() -> None:

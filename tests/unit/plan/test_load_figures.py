@@ -38,15 +38,12 @@ def test_max_load_counts_all_topics_of_a_member() -> None:
     assert measure(group, resolve(group), plan).max_load == 41
 
 
-@pytest.mark.parametrize("lags", [{}, {"t0": [-1, -1]}])
-def test_max_load_is_none_if_all_lag_is_unknown(lags: dict[str, list[int]]) -> None:
+@pytest.mark.parametrize(
+    ("lags", "load"), [({}, None), ({"t0": [-1, -1]}, None), ({"t0": [0, 0]}, 0), ({"t0": [0, -1]}, 0)]
+)
+def test_max_load_is_none_only_if_all_lag_is_unknown(lags: dict[str, list[int]], load: int | None) -> None:
     group = Group((member("a"),), {"t0": 2}, lags=lags)
-    assert measure(group, resolve(group), Assignment.of(group, {"a": {"t0": [0, 1]}})).max_load is None
-
-
-def test_max_load_is_0_if_all_lag_is_0() -> None:
-    group = Group((member("a"),), {"t0": 1}, lags={"t0": [0]})
-    assert measure(group, resolve(group), Assignment.of(group, {"a": {"t0": [0]}})).max_load == 0
+    assert measure(group, resolve(group), Assignment.of(group, {"a": {"t0": [0, 1]}})).max_load == load
 
 
 HOT = Group(

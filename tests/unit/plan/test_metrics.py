@@ -19,9 +19,8 @@ def test_balance_score_is_the_sum_over_all_pairs(loads: list[int]) -> None:
 
 def test_metrics_of_a_plan() -> None:
     """One partition kept, one moved, one new; a has two of t0 and b none."""
-    group = Group((member("a", owned={"t0": [0]}), member("b", owned={"t0": [1]})), {"t0": 2, "t1": 1})
     group = Group(
-        (member("a", ["t0", "t1"], {"t0": [0]}), member("b", ["t0", "t1"], {"t0": [1]})), group.topics
+        (member("a", ["t0", "t1"], {"t0": [0]}), member("b", ["t0", "t1"], {"t0": [1]})), {"t0": 2, "t1": 1}
     )
     plan = {"a": {"t0": [0, 1]}, "b": {"t1": [0]}}
     assert measure(group, resolve(group), Assignment.of(group, plan)) == Metrics(
@@ -32,11 +31,7 @@ def test_metrics_of_a_plan() -> None:
 def test_near_counts_partitions_with_a_replica_in_the_owners_rack() -> None:
     """Not partitions without an owner, without known racks, or with an owner without a rack."""
     group = Group(
-        (
-            member("a", ["t0"], rack="x"),
-            member("b", ["t0"], rack="y"),
-            member("c", ["t0"]),
-        ),
+        (member("a", ["t0"], rack="x"), member("b", ["t0"], rack="y"), member("c", ["t0"])),
         {"t0": 6, "t1": 1},
         {
             "t0": [frozenset("x"), frozenset("xy"), frozenset("x"), frozenset("x"), frozenset()],

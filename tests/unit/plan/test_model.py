@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.plan import NO_MEMBER, UNKNOWN_LAG, Group, listed
+from kafka_assignors.plan import NO_MEMBER, UNKNOWN_LAG, Group, Member, listed
 from kafka_assignors.plan.model import seniority, shown
 from tests.support.plan.builders import member
 
@@ -34,16 +34,13 @@ def test_topics_are_in_order_of_their_names() -> None:
     assert list(Group((), {"b": 1, "a": 1}).topics) == ["a", "b"]
 
 
-def test_a_duplicate_member_is_a_problem() -> None:
-    """An id is unique in a group."""
-    with pytest.raises(ProblemError, match="two members have the same id"):
-        Group((member("a"), member("a")), {})
-
-
-def test_a_negative_partition_count_is_a_problem() -> None:
-    """The topic is named."""
-    with pytest.raises(ProblemError, match="'t'"):
-        Group((), {"t": -1})
+@pytest.mark.parametrize(
+    ("members", "topics", "problem"),
+    [((member("a"), member("a")), {}, "two members have the same id"), ((), {"t": -1}, "'t'")],
+)
+def test_invalid_group_is_refused(members: tuple[Member, ...], topics: dict[str, int], problem: str) -> None:
+    with pytest.raises(ProblemError, match=problem):
+        Group(members, topics)
 
 
 def test_partitions_are_numbered_topic_by_topic() -> None:

@@ -10,41 +10,40 @@ from kafka_assignors.plan import Group, Member, keep_owned, resolve, unlisted_ow
 from kafka_assignors.plan.unlisted import MOST_CLAIMS, PARTITION_NUMBER_LIMIT
 from tests.support.plan.builders import member
 
+KNOWN = {"t0": 2}
 BOTH = ("t0", "new")
 
 
-def kept(*members: Member) -> dict[str, dict[str, list[int]]]:
-    group = Group(members, {"t0": 2})
+def kept(*members: Member, topics: dict[str, int] | None = None) -> dict[str, dict[str, list[int]]]:
+    group = Group(members, KNOWN if topics is None else topics)
     return unlisted_owners(group, resolve(group))
 
 
-NEW = {"new": [0]}
+def test_unknown_topic_and_new_partitions_stay_with_their_owners() -> None:
+    owned = {"t0": [1, 3], "new": [4, 0]}
+    assert kept(member("a", BOTH, owned), member("b", BOTH, {"new": [2]})) == {
+        "a": {"new": [0, 4], "t0": [3]},
+        "b": {"new": [2]},
+    }
 
 
-@pytest.mark.parametrize(
-    ("members", "expected"),
-    [
-        (
-            (member("a", BOTH, {"t0": [1, 3], "new": [4, 0]}), member("b", BOTH, {"new": [2]})),
-            {"a": {"new": [0, 4], "t0": [3]}, "b": {"new": [2]}},
-        ),
-        ((member("a", BOTH, {"t0": [0, 1]}),), {}),
-        ((member("a", BOTH, NEW, generation=3), member("b", BOTH, NEW, generation=4)), {"b": NEW}),
-        ((member("a", BOTH, {"new": [0, 1]}), member("b", BOTH, NEW)), {"a": {"new": [1]}}),
-        (
-            (
-                member("a", BOTH, NEW, generation=5),
-                member("k", BOTH, NEW, generation=-1, still_owns=True),  # may be current
-            ),
-            {},
-        ),
-    ],
-    ids=["unknown topic, new partitions", "listed", "newest generation wins", "contested", "held by another"],
-)
-def test_unlisted_partitions_stay_with_their_owners(
-    members: tuple[Member, ...], expected: dict[str, dict[str, list[int]]]
-) -> None:
-    assert kept(*members) == expected
+def test_claims_that_the_metadata_lists_are_left_out() -> None:
+    assert kept(member("a", BOTH, {"t0": [0, 1]})) == {}
+
+
+def test_newest_generation_wins() -> None:
+    old, new = member("a", BOTH, {"new": [0]}, generation=3), member("b", BOTH, {"new": [0]}, generation=4)
+    assert kept(old, new) == {"b": {"new": [0]}}
+
+
+def test_claims_of_one_generation_cancel_out() -> None:
+    assert kept(member("a", BOTH, {"new": [0, 1]}), member("b", BOTH, {"new": [0]})) == {"a": {"new": [1]}}
+
+
+def test_partition_that_another_member_still_holds_is_not_given() -> None:
+    """A live claim without a generation may be current."""
+    owner = member("a", BOTH, {"new": [0]}, generation=5)
+    assert kept(owner, member("k", BOTH, {"new": [0]}, generation=-1, still_owns=True)) == {}
 
 
 @pytest.mark.parametrize(

@@ -17,19 +17,6 @@ def test_the_example_of_the_kip() -> None:
     assert plan_lag_aware(group) == {"c0": {"t0": [0]}, "c1": {"t0": [1, 2]}}
 
 
-def test_ties_go_by_seniority_and_number() -> None:
-    """Equal lags are dealt in order; a static member comes first."""
-    static = member("z", instance_id="s")
-    group = Group((member("a"), member("b"), static), {"t0": 4}, lags={"t0": [5, 5, 5, 5]})
-    assert plan_lag_aware(group) == {"z": {"t0": [0, 3]}, "a": {"t0": [1]}, "b": {"t0": [2]}}
-
-
-def test_counts_come_before_lag() -> None:
-    """No member gets a second partition before every other has its first."""
-    group = Group((member("a"), member("b")), {"t0": 4}, lags={"t0": [1000, 1, 1, 1]})
-    assert plan_lag_aware(group) == {"a": {"t0": [0, 3]}, "b": {"t0": [1, 2]}}
-
-
 def test_each_topic_is_planned_by_itself() -> None:
     """The first member gets the only partition of every topic, because other topics do not count."""
     topics = ("t0", "t1", "t2")

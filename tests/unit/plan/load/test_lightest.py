@@ -91,26 +91,6 @@ def test_the_goal_is_at_most_the_greedy_load() -> None:
         assert best.load <= best.enough <= load_of(problem, greedy)
 
 
-@pytest.mark.parametrize(
-    ("skew", "lags"),
-    [(3, ([4, 9, 2], [12, 6, 9])), (None, ([12, 51, 53, 9], [1, 12, 43, 59]))],
-)
-def test_the_greedy_plan_is_a_start_too(skew: int | None, lags: tuple[list[int], ...]) -> None:
-    """From other starts exchanges do not get as low: with many partitions only single ones are tried."""
-    idle = [0] * 52
-    group = Group(
-        (member("a", ["t0", "t1"]), member("b", ["t0", "t1"])),
-        {f"t{i}": len(busy) + 52 for i, busy in enumerate(lags)},
-        lags={f"t{i}": busy + idle for i, busy in enumerate(lags)},
-    )
-    problem = LoadProblem(group)
-    greedy = plan_lag_aware(group).owners
-    owners = np.arange(group.size, dtype=np.int32) % 2
-    anew = redeal(problem, owners, np.ones(group.size, np.bool_), keep_counts=skew is not None)
-    for start in (owners, anew):
-        assert search(group, CountRule(problem, skew), start).load <= load_of(problem, greedy)
-
-
 def test_a_greedy_plan_that_breaks_the_rule_is_no_start() -> None:
     """It gives the first member every partition, which breaks the skew."""
     topics = tuple(f"t{i}" for i in range(27))

@@ -1,10 +1,8 @@
-"""The active member: by priority, seniority and subscription; without preemption by history."""
+"""The active member, by examples; tests/property compares any group with the definition."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-import pytest
 
 from kafka_assignors.plan import Group, Member, Reason, plan_failover, plan_seniors, resolve, this_round
 from kafka_assignors.plan.explain import explain
@@ -35,40 +33,10 @@ def active(*members: Member, preempt: bool = True, topics: Mapping[str, int] = T
     return member_id
 
 
-EVERYTHING = {"t0": [0, 1], "t1": [0, 1, 2]}
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "first"), [(1, 2, "b"), (-5, -(2**31), "a"), (-1, 0, "b"), (None, -(2**31), "b")]
-)
-def test_the_highest_priority_gets_everything(a: int | None, b: int, first: str) -> None:
-    """Also from another owner.  Priorities are signed; members without one come last."""
-    assert active(member("a", BOTH, EVERYTHING, priority=a), member("b", BOTH, priority=b)) == first
-
-
-@pytest.mark.parametrize("priority", [None, 0, 7])
-def test_ties_go_by_seniority(priority: int | None) -> None:
-    """Static members first, then instance id, then member id."""
-    a, b = member("a", BOTH, priority=priority), member("b", BOTH, priority=priority)
-    assert active(b, a) == "a"
-    static = member("z", BOTH, instance_id="s-1", priority=priority)
-    assert active(a, static, b) == "z"
-
-
-@pytest.mark.parametrize("preempt", [True, False])
-def test_each_topic_goes_to_its_own_first_in_line(preempt: bool) -> None:
-    members = (
-        member("a", ["t0"], priority=9),
-        member("b", ["t0", "t1"], priority=5),
-        member("c", ["t1", "t2"], priority=7),
-    )
-    assert actives(*members, preempt=preempt, topics={"t0": 1, "t1": 2, "t2": 3, "t3": 1, "t4": 0}) == {
-        "t0": "a",
-        "t1": "c",
-        "t2": "c",
-        "t3": None,
-        "t4": None,
-    }
+def test_the_highest_priority_gets_everything() -> None:
+    """Also from another owner."""
+    owned = {"t0": [0, 1], "t1": [0, 1, 2]}
+    assert active(member("a", BOTH, owned, priority=1), member("b", BOTH, priority=2)) == "b"
 
 
 def test_groups_without_members_or_topics() -> None:
@@ -82,54 +50,11 @@ def test_groups_without_members_or_topics() -> None:
 # --- preemption off ----------------------------------------------------------------------------------------
 
 
-WITHOUT_PREEMPTION = {
-    "others join, of any priority": (
-        "a",
-        (
-            member("a", BOTH, EVERYTHING, priority=1),
-            *(member(name, BOTH, priority=9, instance_id=name) for name in "bc"),
-        ),
-    ),
-    "the active member owns one partition of one topic": (
-        "a",
-        (member("a", BOTH, {"t1": [1]}, priority=1), member("b", BOTH, priority=9)),
-    ),
-    "a zombie claims everything, also what the active member does not": (
-        "a",
-        (
-            member("z", BOTH, EVERYTHING, generation=3, priority=9),
-            member("a", BOTH, {"t0": [0]}, generation=4, priority=1),
-        ),
-    ),
-    "without an active member the first in line takes over": (
-        "c",
-        (member("b", BOTH, priority=1), member("c", BOTH, priority=2)),
-    ),
-    "the owner of most partitions, so that the fewest move": (
-        "b",
-        (member("a", BOTH, {"t0": [0, 1]}, priority=9), member("b", BOTH, {"t1": [0, 1, 2]}, priority=1)),
-    ),
-    "the first in line of equal owners, as after a rebalance by range": (
-        "b",
-        (
-            member("a", BOTH, {"t0": [0], "t1": [0]}, priority=1),
-            member("b", BOTH, {"t0": [1], "t1": [1]}, priority=5),
-            member("c", BOTH, priority=9),
-        ),
-    ),
-    "two claim to be active in one generation, so the line decides": (
-        "c",
-        (
-            *(member(name, BOTH, EVERYTHING, generation=4, priority=1) for name in "ab"),
-            member("c", BOTH, priority=5),
-        ),
-    ),
-}
-
-
-@pytest.mark.parametrize(("expected", "members"), WITHOUT_PREEMPTION.values(), ids=WITHOUT_PREEMPTION)
-def test_active_member_without_preemption(expected: str, members: tuple[Member, ...]) -> None:
-    assert active(*members, preempt=False) == expected
+def test_the_active_member_stays_when_others_join() -> None:
+    """Of any priority."""
+    owned = {"t0": [0, 1], "t1": [0, 1, 2]}
+    others = [member(name, BOTH, priority=9, instance_id=name) for name in "bc"]
+    assert active(member("a", BOTH, owned, priority=1), *others, preempt=False) == "a"
 
 
 def test_an_unsubscribed_member_is_no_longer_active() -> None:
@@ -141,6 +66,12 @@ def test_an_unsubscribed_member_is_no_longer_active() -> None:
     assert actives(*members, preempt=False) == {"t0": "b", "t1": "a"}
 
 
+def test_a_stale_claim_takes_nothing_from_the_active_member() -> None:
+    """Also partitions that the zombie claims and the active member does not."""
+    zombie = member("z", BOTH, {"t0": [0, 1], "t1": [0, 1, 2]}, generation=3, priority=9)
+    assert active(zombie, member("a", BOTH, {"t0": [0]}, generation=4, priority=1), preempt=False) == "a"
+
+
 def test_topics_without_an_active_member_follow_another_active_member() -> None:
     """With unequal subscriptions two active members are possible, but not necessary."""
     members = (
@@ -149,19 +80,6 @@ def test_topics_without_an_active_member_follow_another_active_member() -> None:
         member("c", ["t0"], priority=5),
     )
     assert actives(*members, preempt=False) == {"t0": "a", "t1": "a"}
-
-
-def test_they_follow_the_first_in_line_of_two_active_members() -> None:
-    members = (
-        member("a", ["t0", "t2"], {"t0": [0]}, priority=1),
-        member("b", ["t1", "t2"], {"t1": [0]}, priority=2),
-        member("c", ["t2"], priority=3),
-    )
-    assert actives(*members, preempt=False, topics={"t0": 2, "t1": 1, "t2": 1}) == {
-        "t0": "a",
-        "t1": "b",
-        "t2": "b",
-    }
 
 
 def test_plan_seniors_picks_the_most_senior_subscriber() -> None:

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from random import Random
 
+import pytest
+
 from kafka_assignors.plan.stateful import (
     PlannedSubtopology,
     StatefulGroup,
@@ -70,87 +72,13 @@ def test_java_should_assign_random_input() -> None:
         assert len(active) <= least + 1 or set(active) <= set(stateful)
 
 
-def test_newcomer_takes_over_stateless_tasks_at_once() -> None:
-    """Of 4 stateful and 3 stateless tasks the newcomer gets the latter, without a warm-up before."""
-    there = group(
-        member("a", *tasks("0", range(4)), *tasks("1", range(3))), member("b"), stateful=4, stateless=(3,)
-    )
-    assert counts(plan_stateful(there)) == {"a": 4, "b": 3}
-
-
-def test_total_comes_before_each_subtopology() -> None:
-    """The newcomer has all of subtopology 2 and most of 1; with the state balanced, a part of each."""
-    have = (*tasks("0", range(6)), *tasks("1", range(4)), *tasks("2", range(2)))
-    waiting = plan_stateful(group(member("a", *have), member("b"), stateful=6, stateless=(4, 2)))
-    assert counts(waiting) == {"a": 6, "b": 6}
-    assert waiting.probing
-    target = Counter((m, t.subtopology) for m, mine in waiting.target_active.items() for t in mine)
-    assert target == {(m, kind): n for m in "ab" for kind, n in (("0", 3), ("1", 2), ("2", 1))}
-
-
-def test_each_subtopology_is_as_even_as_the_total_allows() -> None:
-    """Three newcomers share 6 and 3 stateless tasks as 2 and 1 each, while one member has all the state."""
-    have = (*tasks("0", range(3)), *tasks("1", range(6)), *tasks("2", range(3)))
-    there = group(member("a", *have), *(member(m) for m in "bcd"), stateful=3, stateless=(6, 3))
-    plan = plan_stateful(there)
-    for m in "bcd":
-        assert Counter(task.subtopology for task in plan.active[m]) == {"1": 2, "2": 1}
-
-
-def test_promotion_moves_as_many_stateless_tasks_as_it_takes() -> None:
-    """Two stateful tasks are promoted: of three stateless ones two go back, and the others stay."""
-    stateless = tasks("1", range(4))
-    for promoted, back in (((0,), 1), ((0, 1), 2)):
-        copies = tasks("0", promoted)
-        there = group(
-            member("a", *tasks("0", range(4))),
-            member("b", *stateless, standby=copies),
-            stateful=4,
-            stateless=(4,),
-        )
-        plan = plan_stateful(there)
-        assert set(copies) <= set(plan.active["b"])
-        assert counts(plan) == {"a": 4, "b": 4}
-        assert len(set(stateless) & set(plan.active["a"])) == back
-
-
-def test_round_without_a_promotion_moves_nothing() -> None:
-    """Although the target has stateless tasks elsewhere."""
-    a = member("a", *tasks("0", range(4)))
-    b = member("b", *tasks("1", range(3)), standby=tasks("0", (0, 1)), caught_up=False)
-    plan = plan_stateful(group(a, b, stateful=4, stateless=(3,)))
-    assert plan.probing
-    assert {m.member_id: tuple(m.active) for m in (a, b)} == dict(plan.active)
-    assert plan.active != plan.target_active
-
-
-def test_task_given_up_by_its_owner_moves_to_the_newcomer() -> None:
-    """A stateless task without an owner fills up the newcomer."""
-    have = (*tasks("0", range(4)), *tasks("1", range(3)))
-    first = plan_stateful(group(member("a", *have), member("b"), stateful=4, stateless=(3,)))
-    kept = tuple(task for task in have if task in first.active["a"])
-    second = plan_stateful(group(member("a", *kept), member("b"), stateful=4, stateless=(3,)))
-    assert second.active == first.active
-
-
-def test_balance_factor_above_one_leaves_totals_within_it() -> None:
+@pytest.mark.parametrize("of_a", [1, 3])
+def test_balance_factor_above_one_leaves_totals_within_it(of_a: int) -> None:
     """At a factor of 2 nothing moves from 6 and 4 active tasks; from 8 and 2 only the moves to reach it."""
-    options = TaskPlanOptions(balance_factor=2)
-    have = tasks("0", range(5))
-    stays = group(
-        member("a", *have, *tasks("1", (0,))),
-        member("b", *tasks("1", range(1, 5))),
-        stateful=5,
-        stateless=(5,),
-    )
-    assert counts(plan_stateful(stays, options)) == {"a": 6, "b": 4}
-    moves = group(
-        member("a", *have, *tasks("1", (0, 1, 2))),
-        member("b", *tasks("1", (3, 4))),
-        stateful=5,
-        stateless=(5,),
-    )
-    assert counts(plan_stateful(moves, options)) == {"a": 6, "b": 4}
+    a = member("a", *tasks("0", range(5)), *tasks("1", range(of_a)))
+    b = member("b", *tasks("1", range(of_a, 5)))
+    plan = plan_stateful(group(a, b, stateful=5, stateless=(5,)), TaskPlanOptions(balance_factor=2))
+    assert counts(plan) == {"a": 6, "b": 4}
 
 
 def test_stateless_tasks_do_not_decide_who_runs_a_free_stateful_one() -> None:

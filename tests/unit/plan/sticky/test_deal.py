@@ -5,16 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kafka_assignors.plan import Group, model, plan_fair, plan_roundrobin, plan_sticky, resolve
+from kafka_assignors.plan import Group, model, plan_sticky, resolve
 from kafka_assignors.plan.sticky.deal import Lots, deal
 from tests.support.plan.builders import member
-
-
-def test_first_plan_for_equal_subscriptions_is_round_robin() -> None:
-    """Turns go on from topic to topic, so that no member is always first."""
-    topics = {"t0": 4, "t1": 3, "t2": 5}
-    group = Group(tuple(member(m, topics) for m in "abcde"), topics)
-    assert plan_fair(group) == plan_roundrobin(group)
 
 
 def test_a_member_keeps_the_lowest_of_its_partitions() -> None:
