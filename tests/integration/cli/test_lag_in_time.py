@@ -13,7 +13,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import Producer as TheirProducer
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as KafkaPartition
-from kafka.admin import NewTopic, ResourceType
+from kafka.admin import NewTopic
 
 from kafka_assignors import RangeAssignor
 from kafka_assignors.lag.fetch.link import open_link
@@ -23,7 +23,6 @@ from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
 from tests.integration.cli.lag_command import lag, refused, run, watched
 from tests.integration.conftest import FreshNames
-from tests.integration.guarded import Guarded
 from tests.integration.lagging import commit
 from tests.support.waiting import until
 
@@ -287,13 +286,3 @@ def test_members_of_the_new_protocol(fresh: FreshNames) -> None:
     (member,) = report["members"]
     assert (member["client_id"], member["partitions"], member["lag"]) == ("newcomer", 2, 1)
     assert member["time_lag_ms"] >= 60_000
-
-
-def test_topic_without_the_right_to_read_has_no_time(guarded: Guarded) -> None:
-    """Its lag in records needs less, the right to describe."""
-    names = FreshNames(guarded.bootstrap)
-    group_id = lagging(names, 60)
-    (entry,) = lag(names.bootstrap, group_id)["partitions"]
-    guarded.allow(ResourceType.TOPIC, entry["topic"])
-    oldest = fetch(guarded.config(), ReadPosition(TopicPartition(entry["topic"], 0), 1))
-    assert set(oldest.missing.values()) == {"not authorised to read the topic"}

@@ -257,16 +257,7 @@ def refused(*words: str, **env: str) -> str:
         return screen.output.strip()
 
 
-def test_missing_group_and_missing_broker_are_one_line(fresh: FreshNames) -> None:
-    group_id = fresh.group()
-    line = refused(group_id, "--bootstrap", fresh.bootstrap)
-    assert line == f"kafka-assignors: there is no group {group_id!r}"
-    (port,) = free_ports(1)
-    line = refused("g", "--bootstrap", f"127.0.0.1:{port}")
-    assert line.startswith(f"kafka-assignors: no Kafka broker answers at 127.0.0.1:{port}: ")
-
-
-def test_denied_group_is_one_line(guarded: Guarded, tmp_path: Path) -> None:
+def test_denied_and_missing_groups_are_one_line(guarded: Guarded, tmp_path: Path) -> None:
     group_id = FreshNames(guarded.bootstrap).group()
     words = [group_id, *login(guarded, tmp_path / "client.properties")]
     right = {"KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD": str(guarded.config()["sasl_plain_password"])}
