@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from kafka_assignors.broker import Progress
+from kafka_assignors.cli import cli
 from kafka_assignors.cli.backtest import command as cli_backtest
 from kafka_assignors.cli.backtest.options import parse_moment, read_parameters
 from kafka_assignors.cli.backtest.view import backtest_lines, progress_line, show_scenarios
@@ -46,6 +47,7 @@ def call(*arguments: str) -> Result:
         (("--param", "rack=a"), "--param rack: an option of one consumer"),
         (("--param", "min_improvement=2"), "--param min_improvement: expected a number from 0 to below 1"),
         (("--param", "load=all"), "--param load: expected one of lag, forecast, got 'all'"),
+        (("--param", "warm_up_s=true"), "--param warm_up_s: expected a number of seconds from 0, got True"),
         (("--param", "warm_up_s=-1"), "--param warm_up_s: expected a number of seconds from 0, got -1"),
         (
             ("--param", f"warm_up_s=1{'0' * 309}"),
@@ -91,6 +93,10 @@ def test_missing_extra_is_reported_before_a_folder_is_made(
     assert module in str(result.exception)
     assert "kafka-assignors[spark]" in str(result.exception)
     assert not (tmp_path / "out").exists()
+
+
+def test_command_is_listed() -> None:
+    assert "backtest" in CliRunner().invoke(cli, ["--help"]).output
 
 
 def test_parameters_are_choices_or_surroundings_and_their_values_json_or_text() -> None:

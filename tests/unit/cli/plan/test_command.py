@@ -242,6 +242,7 @@ def test_secrets_come_from_a_file_or_the_environment(live: dict[str, Any], tmp_p
     ("content", "message"),
     [
         (b"bootstrap.servers=h:1\nsecurity.protocol=TLS\n", "security_protocol: expected one of PLAINTEXT, "),
+        (b"", "bootstrap_servers: missing: give --bootstrap"),
         (b"\xff", "--config: byte 0 is not utf-8"),
     ],
 )

@@ -401,6 +401,20 @@ def test_old_plan_is_reported_with_the_size_that_would_do_after_a_rebalance() ->
     assert not made.is_fine
 
 
+def test_group_with_an_old_plan_grows_again_after_a_quarter_of_the_horizon() -> None:
+    """Dealt in turn, both heavy partitions have the same owner."""
+    two = look([55, 25, 55, 25], [0] * 4, 2, strategy="cooperative-lag-aware", reported=4)
+    three = look([55, 25, 25, 55], [0] * 4, 3, strategy="cooperative-lag-aware", reported=4)
+    times = iter([0.0, 60.0, 120.0, 180.0, 960.0])
+    sizes = started(replace(REQUEST, rate=100.0), two, two, two, three, three, clock=times.__next__)
+    made = [sizes.read() for _ in range(4)]
+    assert [(each.sizing.members, each.sizing.advised) for each in made] == [(2, 3), (2, 3), (3, 3), (3, 4)]
+    assert (
+        headline(made[2]) == "billing: 3 members, the right size for a time lag of 30s; its plan is too old"
+    )
+    assert not made[2].is_fine
+
+
 def test_sizes_are_planned_with_the_options_of_the_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the numbers of partitions may differ, a member reads the partition with half of the lag alone."""
     by_lag = look([0] * 8, [280] + [40] * 7, 2, strategy="cooperative-lag-aware")
@@ -503,6 +517,7 @@ def test_exit_code_says_whether_the_size_is_right(monkeypatch: pytest.MonkeyPatc
         (("--serve", "8001"), "Invalid value for '--serve': expected HOST:PORT, got '8001'"),
         (("--strategy", "unknown"), "--strategy"),
         (("--option", "skew=1"), "--option skew: unknown, expected one of"),
+        (("--strategy", "failover", "--option", "preempt=3"), "--option preempt: "),
         (("--strategy", "sticky", "--option", "preempt=true"), "--option preempt: not an option of sticky"),
     ],
 )
