@@ -42,3 +42,9 @@ def alive(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def kill(process: psutil.Process) -> None:
+    """Kill it, as the kernel does when memory is short, and wait for its end."""
+    process.kill()
+    until(lambda: not alive(process), "the process to die")

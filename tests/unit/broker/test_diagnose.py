@@ -35,14 +35,8 @@ STAMP = "[2026-11-21 15:08:43,155] "
             "Error: Could not find or load main class k\nCaused by: java.lang.ClassNotFoundException: k\n",
             "Error: Could not find or load main class k",
         ),
-        (
-            'Exception in thread "main" java.lang.IllegalStateException: odd\n',
-            "IllegalStateException: odd",
-        ),
-        (
-            "one\nlast words\n\n",
-            "last words",
-        ),
+        ('Exception in thread "main" java.lang.IllegalStateException: odd\n', "IllegalStateException: odd"),
+        ("one\nlast words\n\n", "last words"),
         ("", "its log is empty"),
     ],
 )

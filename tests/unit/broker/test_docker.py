@@ -11,11 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kafka_assignors.broker import DevelopmentBroker, development_broker, state
+from kafka_assignors.broker import development_broker, state
 from kafka_assignors.broker.docker import VERSION, compose_command, compose_file
 from kafka_assignors.broker.jars.lock import kafka_version
 from kafka_assignors.errors import BrokerError, ToolMissingError
-from tests.support.waiting import alive, until
+from tests.support.waiting import kill
 
 # Notes its arguments; as "up" it serves like a broker that is ready, until SIGTERM.
 DOCKER = """#!{python}
@@ -114,27 +114,13 @@ def test_failing_pull_is_one_line_and_cleaned_up(docker: Path) -> None:
     log.parent.rmdir()
 
 
-@pytest.fixture
-def note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("KAFKA_ASSIGNORS_STATE", str(tmp_path / "state"))
-    (tmp_path / "state").mkdir()
-    return tmp_path / "state" / "broker.json"
-
-
-def lose_the_supervisor(broker: DevelopmentBroker) -> None:
-    """Kill it like the kernel does when memory is short."""
-    process = psutil.Process(broker.pid)
-    process.kill()
-    until(lambda: not alive(process), "the supervisor to die")
-
-
 def downs(docker: Path) -> list[list[str]]:
     return [line.split() for line in asked(docker) if "down" in line.split()]
 
 
 def test_program_removes_the_container_of_a_killed_supervisor(docker: Path) -> None:
     with development_broker("docker") as broker:
-        lose_the_supervisor(broker)
+        kill(psutil.Process(broker.pid))
         assert downs(docker) == []
     assert [down[:3] for down in downs(docker)] == [["compose", "-p", broker.data_dir.name]]
 
@@ -143,7 +129,7 @@ def test_next_command_removes_the_container_of_a_dead_program(docker: Path, note
     with development_broker("docker") as broker:
         running = state.save(broker, temporary=True)
         assert running.project == broker.data_dir.name
-        lose_the_supervisor(broker)
+        kill(psutil.Process(broker.pid))
         assert state.recover() is None
         assert [down[:3] for down in downs(docker)] == [["compose", "-p", running.project]]
         assert not note.exists()
@@ -166,7 +152,7 @@ def test_container_that_cannot_be_removed_is_one_error_with_advice(
 ) -> None:
     with development_broker("docker") as broker:
         running = state.save(broker, temporary=True)
-        lose_the_supervisor(broker)
+        kill(psutil.Process(broker.pid))
         (docker / fault).touch()
         with pytest.raises(BrokerError) as caught:
             state.recover()

@@ -8,35 +8,28 @@ import pytest
 
 from kafka_assignors.broker.paths import cache_dir, locked_file, state_dir
 
+OURS = {"KAFKA_ASSIGNORS_CACHE": "/own", "KAFKA_ASSIGNORS_STATE": "/our-state"}
+XDG = {"XDG_CACHE_HOME": "/xdg", "XDG_STATE_HOME": "/state"}
 
-@pytest.fixture(autouse=True)
-def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("KAFKA_ASSIGNORS_CACHE", "KAFKA_ASSIGNORS_STATE", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
+
+@pytest.mark.parametrize(
+    ("environment", "cache", "state"),
+    [
+        (OURS | XDG, "/own", "/our-state"),
+        (XDG, "/xdg/kafka-assignors", "/state/kafka-assignors"),
+        ({"XDG_CACHE_HOME": "relative"}, "~/.cache/kafka-assignors", "~/.local/state/kafka-assignors"),
+        ({}, "~/.cache/kafka-assignors", "~/.local/state/kafka-assignors"),
+    ],
+    ids=["own variables", "XDG", "a relative path is ignored", "home"],
+)
+def test_directories(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], cache: str, state: str
+) -> None:
+    for name in OURS | XDG:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", "/home/someone")
-
-
-def test_own_variable_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
-    monkeypatch.setenv("KAFKA_ASSIGNORS_CACHE", "/own")
-    assert cache_dir() == Path("/own")
-
-
-def test_xdg_variable_comes_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
-    monkeypatch.setenv("XDG_STATE_HOME", "/state")
-    assert cache_dir() == Path("/xdg/kafka-assignors")
-    assert state_dir() == Path("/state/kafka-assignors")
-
-
-def test_relative_xdg_variable_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert cache_dir() == Path("/home/someone/.cache/kafka-assignors")
-
-
-def test_home_comes_last() -> None:
-    assert cache_dir() == Path("/home/someone/.cache/kafka-assignors")
-    assert state_dir() == Path("/home/someone/.local/state/kafka-assignors")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert (cache_dir(), state_dir()) == (Path(cache).expanduser(), Path(state).expanduser())
 
 
 def test_lock_is_released_with_the_last_process_that_inherited_it(tmp_path: Path) -> None:

@@ -17,14 +17,9 @@ from kafka_assignors.broker import state
 from kafka_assignors.broker.development import DevelopmentBroker
 from kafka_assignors.broker.supervised import Spec
 from kafka_assignors.errors import BrokerError
-from tests.support.waiting import alive, until
+from tests.support.waiting import kill, until
 
-
-@pytest.fixture(autouse=True)
-def note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("KAFKA_ASSIGNORS_STATE", str(tmp_path / "state"))
-    (tmp_path / "state").mkdir()
-    return tmp_path / "state" / "broker.json"
+pytestmark = pytest.mark.usefixtures("note")
 
 
 @pytest.fixture
@@ -63,25 +58,16 @@ def test_stop_ends_the_broker_and_removes_the_file(broker: DevelopmentBroker, no
     assert state.stop() is None
 
 
-def test_dead_broker_is_cleaned_up(broker: DevelopmentBroker, note: Path) -> None:
-    state.save(broker, temporary=True)
-    process = psutil.Process(broker.pid)
-    process.kill()
-    until(lambda: not alive(process), "the supervisor to die")
+@pytest.mark.parametrize("temporary", [True, False])
+def test_dead_broker_is_cleaned_up(broker: DevelopmentBroker, note: Path, temporary: bool) -> None:
+    """But a user's own data directory is kept."""
+    state.save(broker, temporary=temporary)
+    kill(psutil.Process(broker.pid))
     assert state.load() is None
     assert note.exists()  # to look is not to tidy up
     assert state.recover() is None
     assert not note.exists()
-    assert not broker.data_dir.exists()
-
-
-def test_users_data_dir_is_kept(broker: DevelopmentBroker) -> None:
-    state.save(broker, temporary=False)
-    process = psutil.Process(broker.pid)
-    process.kill()
-    until(lambda: not alive(process), "the supervisor to die")
-    assert state.recover() is None
-    assert broker.data_dir.exists()
+    assert broker.data_dir.exists() is not temporary
 
 
 def test_file_of_an_earlier_version_is_read_whatever_time_it_has(

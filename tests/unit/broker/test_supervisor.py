@@ -106,24 +106,19 @@ def test_broker_that_ignores_sigterm_is_killed(place: Place) -> None:
     assert not alive(child)
 
 
-def test_program_killed_with_9_leaves_nothing(place: Place) -> None:
-    process, supervisor = program(place.spec())
+@pytest.mark.parametrize("what", ["hold", "fork"])
+def test_program_killed_with_9_leaves_nothing(place: Place, what: str) -> None:
+    """Though a fork holds the pipe."""
+    process, supervisor = program(place.spec(), what)
     child = place.child()
-    process.kill()
-    process.communicate()
-    until(lambda: not alive(child) and not alive(supervisor), "both to end")
-    assert not place.scratch.exists()
-
-
-def test_program_killed_with_9_leaves_nothing_though_a_fork_holds_the_pipe(place: Place) -> None:
-    process, supervisor = program(place.spec(), "fork")
-    child = place.child()
-    (fork,) = [p for p in psutil.Process(process.pid).children() if p.pid != supervisor.pid]
+    forks = [p for p in psutil.Process(process.pid).children() if p.pid != supervisor.pid]
     process.kill()
     process.wait()
     until(lambda: not alive(child) and not alive(supervisor), "both to end")
-    assert alive(fork)
-    fork.kill()
+    assert not place.scratch.exists()
+    assert [alive(fork) for fork in forks] == [True] * (what == "fork")
+    for fork in forks:
+        fork.kill()
     process.communicate()
 
 

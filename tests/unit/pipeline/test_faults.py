@@ -20,7 +20,6 @@ KAFKA = "org.apache.kafka.common.errors"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("Failed to find data source: kafka. Please deploy", "this Spark has no Kafka connector"),
         (
             "An exception was thrown from the Python worker:\nModuleNotFoundError: No module named 'kafka'",
             "the executors' Python has no kafka: install kafka-assignors[spark] there",
@@ -93,10 +92,7 @@ KAFKA = "org.apache.kafka.common.errors"
             "[CONCURRENT_QUERY] Another instance of this query was just started by a session",
             "another run writes to this folder",
         ),
-        (
-            "[INTERNAL_ERROR] Race while writing batch 7",
-            "another run writes to this folder",
-        ),
+        ("[INTERNAL_ERROR] Race while writing batch 7", "another run writes to this folder"),
         (
             "[USER_RAISED_EXCEPTION] there is no 'group' in a row of file:/a/b.parquet SQLSTATE: P0001",
             "there is no 'group' in a row of file:/a/b.parquet",
@@ -115,10 +111,6 @@ KAFKA = "org.apache.kafka.common.errors"
             "file:/a/b-1.parquet is gone: if it was merged or deleted meanwhile, try again, else restore it",
         ),
         (
-            "[PATH_NOT_FOUND] Path does not exist: file:/a/b-1.parquet. SQLSTATE: 42K03",
-            "file:/a/b-1.parquet is gone: if it was merged or deleted meanwhile, try again, else restore it",
-        ),
-        (
             "[PATH_NOT_FOUND] Path does not exist: hdfs://node:8020/our load/b-1.parquet. SQLSTATE: 42K03",
             "hdfs://node:8020/our load/b-1.parquet is gone: if it was merged or deleted meanwhile, try again",
         ),
@@ -126,10 +118,7 @@ KAFKA = "org.apache.kafka.common.errors"
             "org.apache.spark.SparkException: Python worker failed to connect back.",
             "a Python worker of Spark did not start within 10 s",
         ),
-        (
-            "Python worker exited unexpectedly (crashed)",
-            "a worker process of Spark died: start again",
-        ),
+        ("Python worker exited unexpectedly (crashed)", "a worker process of Spark died: start again"),
         (
             "Total size of results of 3 tasks is bigger than spark.driver.maxResultSize (1024 MiB)",
             "the results exceed the limit of Spark's driver",

@@ -114,10 +114,7 @@ def test_pause_is_short_again_after_a_run_of_more_than_a_minute(
 
 @pytest.mark.parametrize(
     ("fault", "message"),
-    [
-        (OptionError("ssl_certfile", "cannot read it"), "cannot read it"),
-        (OSError("by peer"), "by peer"),
-    ],
+    [(OptionError("ssl_certfile", "cannot read it"), "cannot read it"), (OSError("by peer"), "by peer")],
 )
 def test_failed_restart_is_logged_and_tried_again(
     fault: Exception, message: str, caplog: pytest.LogCaptureFixture

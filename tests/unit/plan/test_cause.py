@@ -6,13 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_assignors.plan.cause import (
-    Cause,
-    GroupSnapshot,
-    RebalanceCause,
-    SeenMember,
-    causes_between,
-)
+from kafka_assignors.plan.cause import Cause, GroupSnapshot, RebalanceCause, SeenMember, causes_between
 
 A = SeenMember(frozenset({"t"}), client_id="a", generation=4)
 B = SeenMember(frozenset({"t"}), client_id="b", generation=4)

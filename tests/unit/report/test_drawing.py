@@ -13,12 +13,7 @@ SPAN = [-1.0, 65.0]
 
 @pytest.mark.parametrize(
     ("times", "rows"),
-    [
-        ([], []),
-        ([12, 30, 48], [0, 0, 0]),
-        ([12, 14, 16], [0, 1, 2]),
-        ([12, 14, 32, 34], [0, 1, 0, 1]),
-    ],
+    [([], []), ([12, 30, 48], [0, 0, 0]), ([12, 14, 16], [0, 1, 2]), ([12, 14, 32, 34], [0, 1, 0, 1])],
 )
 def test_labels_that_would_overlap_get_rows_of_their_own(times: list[float], rows: list[int]) -> None:
     assert label_rows([Mark(at, "kill -9 m2") for at in times], SPAN) == rows

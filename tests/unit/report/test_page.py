@@ -19,11 +19,7 @@ def page() -> str:
     """A page of the macros alone, with hostile names."""
     drawn = bars([EVIL], [1.0], [EVIL], ["#000000"], EVIL)
     return html_page(
-        "macros.html",
-        "tests.unit.report",
-        figures={"bar": drawn},
-        colours={EVIL: "#000000"},
-        evil=EVIL,
+        "macros.html", "tests.unit.report", figures={"bar": drawn}, colours={EVIL: "#000000"}, evil=EVIL
     )
 
 

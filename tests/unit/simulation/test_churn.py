@@ -3,13 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.simulation.churn import (
-    ChurnStep,
-    client_id,
-    first_members,
-    parse_churn,
-    rehearse,
-)
+from kafka_assignors.simulation.churn import ChurnStep, client_id, first_members, parse_churn, rehearse
 
 
 def test_steps_are_sorted_by_time() -> None:

@@ -25,17 +25,13 @@ def test_member_reports_the_lag_of_its_last_fetch() -> None:
     assert known_lag().lag(27.0, lag(27, 27), 0).tolist() == [20, 20]
 
 
-def test_leader_fetches_lag_that_no_member_reports() -> None:
-    assert known_lag(HALF_OWNED).lag(27.0, lag(27, 27), 0).tolist() == [20, 27]
-
-
 def test_removed_member_reports_nothing() -> None:
     known = known_lag()
     known.removed(np.array([True, False]))
     assert known.lag(27.0, lag(27, 27), 0).tolist() == [27, 20]
 
 
-def test_leader_keeps_fetched_lag_and_its_successor_does_not() -> None:
+def test_leader_keeps_the_lag_it_fetched_as_no_member_reports_it_and_its_successor_does_not() -> None:
     known = known_lag(HALF_OWNED)
     assert known.lag(27.0, lag(27, 27), 0).tolist() == [20, 27]
     assert known.lag(29.0, lag(29, 29), 0).tolist() == [20, 27]

@@ -76,10 +76,6 @@ def test_differences_within_the_error_of_a_simulation_do_not_count() -> None:
     assert "it makes no real difference which of them is used here" in recommendation.notes
 
 
-def test_small_times_and_lags_do_not_differ_despite_a_large_ratio() -> None:
-    assert [p for p, _ in places(outcome("a", time_lag_p99=0.4), outcome("b", time_lag_p99=0.0))] == [1, 1]
-
-
 def test_reasons_have_the_deciding_figure_and_the_costs() -> None:
     recommendation = recommend([outcome("a", moved=40), outcome("b", time_lag_p99=90.0)])
     assert recommendation.ranking[0].reasons == (

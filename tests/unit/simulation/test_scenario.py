@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from kafka_assignors.errors import OptionError
 from kafka_assignors.simulation import Pauses, Scenario, parse_churn
 from kafka_assignors.simulation.churn import ChurnStep
-from tests.support.simulation.histories import BY_RANGE, COOPERATIVE
+from tests.support.simulation.histories import BY_RANGE
 
 
 @pytest.mark.parametrize(
@@ -36,8 +35,3 @@ def test_negative_pause_is_refused(field: str) -> None:
 def test_members_are_assigned_to_steps_in_the_order_of_time() -> None:
     scenario = Scenario("h", BY_RANGE, 2, churn=(ChurnStep("leave", 5), ChurnStep("join", 3)))
     assert [str(act) for act in scenario.acts()] == ["join m3", "leave m1"]
-
-
-def test_scenario_can_be_pickled() -> None:
-    scenario = Scenario("h", COOPERATIVE, 3, capacities={"m1": 5.0}, churn=parse_churn("join@1"))
-    assert pickle.loads(pickle.dumps(scenario)) == scenario  # noqa: S301  # our own bytes

@@ -14,10 +14,6 @@ def read(demand: list[float], reader: list[int], capacity: list[float]) -> list[
     ]
 
 
-def test_member_with_enough_capacity_reads_all_records() -> None:
-    assert read([3, 4, 5], [0, 0, 1], [7, 9]) == [3, 4, 5]
-
-
 def test_overloaded_member_gives_equal_parts_and_unneeded_time_to_the_others() -> None:
     assert read([9, 9, 9], [0, 0, 0], [6]) == [2, 2, 2]
     assert read([1, 9, 9], [0, 0, 0], [6]) == [1, 2.5, 2.5]

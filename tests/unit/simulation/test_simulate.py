@@ -12,7 +12,7 @@ import pytest
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.plan.load.skew import RebalanceOnSkew
-from kafka_assignors.simulation import History, Outcome, Pauses, Scenario, Strategy, parse_churn, simulate
+from kafka_assignors.simulation import Outcome, Pauses, Scenario, Strategy, parse_churn, simulate
 from kafka_assignors.simulation.churn import ChurnStep
 from kafka_assignors.simulation.consumption import Consumption
 from kafka_assignors.simulation.group import GroupModel
@@ -28,7 +28,7 @@ from tests.support.simulation.histories import (
 SETTLED = Pauses(heartbeat_s=2.0, join_s=0.5, refetch_s=0.25, warm_up_s=0.0, session_timeout_s=6.0)
 
 
-def near(value: float) -> object:
+def near(value: float | list[float]) -> object:
     return pytest.approx(value, abs=1e-6)
 
 
@@ -94,7 +94,7 @@ def test_percentiles_of_time_lag_are_over_partitions_and_time() -> None:
     assert outcome.time_lag_p50 == 0
     assert outcome.time_lag_p99 == near(0.98 * 100 / 3)
     assert outcome.series is not None
-    assert outcome.series.time_lag[:101].tolist() == near_list([n / 3 for n in range(101)])
+    assert outcome.series.time_lag[:101].tolist() == near([n / 3 for n in range(101)])
 
 
 def test_pace_and_rate_change_the_drain_time() -> None:
@@ -119,7 +119,7 @@ def test_plans_and_reading_follow_capacity() -> None:
         assert by_capacity.drain_s == near(3)
         outcome = simulate(loaded, Scenario("h", without_capacity, 2, capacities={fast: 3.0}))
         as_equals.append(outcome.drain_s or 0.0)
-    assert sorted(as_equals) == near_list([3, 9])
+    assert sorted(as_equals) == near([3, 9])
     with pytest.raises(OptionError, match=r"'capacities': expected from 0\.0009765625 to 1024 for m2, got 0"):
         Scenario("h", COOPERATIVE_BY_LAG, 2, capacities={"m2": 0})
 
@@ -316,26 +316,22 @@ def test_time_advances_though_the_remaining_lag_takes_less_than_a_float() -> Non
     assert work.empty_at(np.array([0])) > work.now
 
 
-def test_strategy_by_load_plans_with_forecasts() -> None:
-    """There is no lag when m2 joins; only the forecast shows the heavy partitions."""
+def recording(**options: Any) -> tuple[Strategy, list[list[int]]]:
+    """A strategy, and the loads that it plans with."""
     planned_with: list[list[int]] = []
 
     def plan(group: Group, claims: Claims) -> Assignment:
         planned_with.append(list(group.lags["t"]))
         return COOPERATIVE_BY_LAG.plan(group, claims)
 
+    return replace(COOPERATIVE_BY_LAG, plan=plan, **options), planned_with
+
+
+def test_strategy_by_load_plans_with_forecasts() -> None:
+    """There is no lag when m2 joins; only the forecast shows the heavy partitions."""
+    strategy, planned_with = recording(by_load=True)
     plain = history(*[[0, 0, 0, 0]] * 40)
-    loaded = History(
-        "g",
-        1.0,
-        {"t": 4},
-        plain.arrivals,
-        plain.start_lags,
-        service_rate=10.0,
-        expected=np.array([[500.0, np.nan, 400, 1]] * 40),
-        horizon_s=55.0,
-    )
-    strategy = Strategy("x", plan, cooperative=True, by_lag=True, by_load=True)
+    loaded = replace(plain, expected=np.array([[500.0, np.nan, 400, 1]] * 40), horizon_s=55.0)
     joins = Scenario("h", strategy, 1, churn=(ChurnStep("join", 10),), pauses=SETTLED)
     simulate(loaded, replace(joins, forecast_delay_s=0.0))
     # A partition without a forecast counts as the mean of the others.
@@ -350,13 +346,7 @@ def test_strategy_by_load_plans_with_forecasts() -> None:
 
 
 def test_members_report_their_last_fetch_and_both_rounds_use_the_same_lag() -> None:
-    planned_with: list[list[int]] = []
-
-    def plan(group: Group, claims: Claims) -> Assignment:
-        planned_with.append(list(group.lags["t"]))
-        return COOPERATIVE_BY_LAG.plan(group, claims)
-
-    strategy = Strategy("x", plan, cooperative=True, by_lag=True, lag_refresh_s=10.0)
+    strategy, planned_with = recording(lag_refresh_s=10.0)
     churned(strategy, 1, ChurnStep("join", 24), steps=[[6, 6]] * 40)
     # The lag of each partition rises by 1 record/s; the last fetch before the round was at 20 s.
     assert planned_with == [[0, 0], [20, 20], [20, 20]]
@@ -369,8 +359,8 @@ def test_series_has_the_start_and_the_end_of_each_step() -> None:
     outcome = churned(BY_RANGE, 2, ChurnStep("leave", 2), steps=[[15, 0]] * 4, pauses=NO_PAUSES)
     series = outcome.series
     assert series is not None
-    assert series.at.tolist() == near_list([0, 1, 2, 3, 4, 5, 6])
-    assert series.lag.tolist() == near_list([0, 5, 10, 15, 20, 10, 0])
+    assert series.at.tolist() == near([0, 1, 2, 3, 4, 5, 6])
+    assert series.lag.tolist() == near([0, 5, 10, 15, 20, 10, 0])
     assert series.largest_member_lag.tolist() == series.lag.tolist()
     assert series.unowned_lag.tolist() == [0] * 7
     assert series.members.tolist() == [2, 2, 1, 1, 1, 1, 1]
@@ -380,11 +370,7 @@ def test_series_has_the_start_and_the_end_of_each_step() -> None:
 def test_time_lags_by_partition_do_not_need_a_series() -> None:
     scenario = Scenario("h", BY_RANGE, 1, service_rate=10)
     outcomes = [simulate(history([30, 0]), scenario, series=series) for series in (True, False)]
-    assert [outcome.time_lags.tolist() for outcome in outcomes] == [near_list([2, 0])] * 2
-
-
-def near_list(values: list[float]) -> object:
-    return pytest.approx(values, abs=1e-6)
+    assert [outcome.time_lags.tolist() for outcome in outcomes] == [near([2, 0])] * 2
 
 
 def test_lag_of_an_expired_member_is_unowned_until_the_round_ends() -> None:
@@ -393,7 +379,7 @@ def test_lag_of_an_expired_member_is_unowned_until_the_round_ends() -> None:
     outcome = churned(COOPERATIVE, 2, ChurnStep("kill", 10), steps=[[3, 3]] * 30, pauses=pauses)
     assert outcome.series is not None
     unowned = dict(zip(outcome.series.at.tolist(), outcome.series.unowned_lag.tolist(), strict=True))
-    assert [unowned[t] for t in (13.0, 15.0, 16.0, 17.0)] == near_list([0, 15, 18, 0])
+    assert [unowned[t] for t in (13.0, 15.0, 16.0, 17.0)] == near([0, 15, 18, 0])
 
 
 def test_churn_beyond_the_history_unknown_rate_and_wrong_owners_are_refused() -> None:

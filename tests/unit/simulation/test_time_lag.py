@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
@@ -11,24 +9,6 @@ from kafka_assignors.simulation.time_lag import age_periods, ages, quantile
 def ages_of_one_partition(times: list[float], arrived: list[float], read: list[float]) -> list[float]:
     by_partition = ages(np.array(times), np.array(arrived)[:, None], np.array(read)[:, None])
     return [float(age) for age in by_partition[:, 0]]
-
-
-def test_age_counts_from_the_arrival_of_the_oldest_unread_record() -> None:
-    # 10 records arrive a second; at 3 s the first 15 are read; the next one arrived at 1.5 s.
-    assert ages_of_one_partition([0, 1, 2, 3], [0, 10, 20, 30], [0, 10, 15, 15]) == pytest.approx(
-        [0, 0, 0.5, 1.5]
-    )
-
-
-def test_records_present_at_the_start_count_from_the_start() -> None:
-    assert ages_of_one_partition([0, 1, 2], [5, 5, 5], [0, 2, 5]) == [0, 1, 0]
-
-
-def test_gap_in_arrivals_does_not_make_records_older() -> None:
-    """All records from before the gap are read, so the oldest unread one arrived after it."""
-    assert ages_of_one_partition([0, 1, 5, 6], [0, 10, 10, 20], [0, 10, 10, 10]) == pytest.approx(
-        [0, 0, 0, 1]
-    )
 
 
 def test_rounding_error_is_no_lag() -> None:
@@ -50,30 +30,6 @@ def test_age_agrees_with_counting_single_records(seed: int) -> None:
     for step, age in enumerate(ages_of_one_partition(times.tolist(), arrived.tolist(), read.tolist())):
         unread = record_times[int(read[step]) : int(arrived[step])]
         assert age == pytest.approx(step - unread[0] if unread else 0.0, abs=1e-5)
-
-
-def quantiles_over_time(
-    times: Sequence[float], arrived: Sequence[float], read: Sequence[float], *parts: float
-) -> list[float]:
-    levels = np.array(arrived)[:, None], np.array(read)[:, None]
-    periods = age_periods(np.array(times), *levels, times[-1])
-    return [quantile(periods, part) for part in parts]
-
-
-def test_age_rises_by_a_second_a_second_during_a_pause() -> None:
-    """Nothing is read for 10 s of 20, and then all records at once."""
-    times, arrived, read = [0, 5, 15, 15.001, 20], [0, 50, 150, 150, 200], [0, 50, 50, 150, 200]
-    assert quantiles_over_time(times, arrived, read, 0.4, 0.5, 0.75, 1) == pytest.approx(
-        [0, 0, 5, 10], abs=0.002
-    )
-
-
-def test_records_age_until_they_are_read() -> None:
-    """Ten records are present at the start; they are read evenly from 4 s to 6 s."""
-    times, arrived, read = [0, 4, 6, 10], [10, 10, 10, 10], [0, 0, 10, 10]
-    assert quantiles_over_time(times, arrived, read, 0.1, 0.4, 0.5, 0.99) == pytest.approx(
-        [0, 0, 1, 5.9], abs=1e-6
-    )
 
 
 def test_age_drops_when_the_records_before_a_gap_are_read() -> None:

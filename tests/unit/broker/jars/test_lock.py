@@ -19,10 +19,6 @@ def test_rows_become_jars_by_configuration_sorted_by_name() -> None:
     }
 
 
-def test_file_has_mavens_name() -> None:
-    assert parse_lock(ROW)["broker"][0].filename == "thing_2.13-1.0-rc1.jar"
-
-
 @pytest.mark.parametrize(
     "row",
     [

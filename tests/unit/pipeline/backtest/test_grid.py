@@ -140,12 +140,9 @@ def test_default_members_suffice_for_the_mean_load_with_a_reserve() -> None:
     assert usual_members(history(), 1.0, 30.0) == 5  # 100 / 30 * 1.3
     assert usual_members(history(), 2.0, 30.0) == 6  # there are no more partitions
     assert usual_members(history(), 1.0, 1000.0) == 2
-    assert usual_members(history(), 1e308, 30.0) == usual_members(history(), 1.0, 1e-320) == 6
-
-
-def test_backlog_at_the_start_needs_no_more_default_members() -> None:
-    behind = replace(history(), start_lags=np.full(6, 10_000))
+    behind = replace(history(), start_lags=np.full(6, 10_000))  # a backlog needs no more
     assert usual_members(behind, 1.0, 30.0) == 5
+    assert usual_members(history(), 1e308, 30.0) == usual_members(history(), 1.0, 1e-320) == 6
 
 
 def test_default_churn_is_a_join_a_leave_and_a_kill() -> None:
@@ -192,13 +189,6 @@ def test_steps_close_together_are_drawn(script: str) -> None:
     for steps in drawn:
         assert [step.kind for step in steps] == [step.kind for step in churn]
         assert parse_churn(",".join(map(str, steps))) == steps
-
-
-def test_churns_that_differ_late_in_a_long_history_have_scripts_of_their_own() -> None:
-    churns = (parse_churn("join@1000001"), parse_churn("join@1000004"))
-    grid = Grid(candidates(["range"], {}, forecasts=False), members=(3,), churn=churns)
-    trials = grid.trials([history(steps=14 * 8_640)])
-    assert [trial.scenario.script for trial in trials] == ["join@1000001", "join@1000004"]
 
 
 def test_surroundings_and_scales_that_are_nearly_equal_are_situations_of_their_own() -> None:
@@ -261,9 +251,3 @@ def test_candidates_with_forecasts_are_tried_only_on_histories_with_forecasts() 
     assert {one.group for one in fed.trials([plain, foreseen])} == {"foreseen"}
     with pytest.raises(OptionError, match="the history has no forecasts"):
         fed.trials([plain])
-
-
-def test_churn_that_leaves_no_member_is_refused() -> None:
-    grid = Grid(candidates(["range"], {}, forecasts=False), members=(1,), churn=(parse_churn("kill@100"),))
-    with pytest.raises(OptionError, match="without a member"):
-        grid.trials([history()])

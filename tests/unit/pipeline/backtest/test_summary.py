@@ -10,9 +10,10 @@ import pytest
 
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.pipeline.backtest import job
-from kafka_assignors.pipeline.backtest.grid import NO_RATE, candidates
+from kafka_assignors.pipeline.backtest.grid import NO_RATE, Grid, Trial, candidates
 from kafka_assignors.pipeline.backtest.job import TrialResult, try_out
 from kafka_assignors.pipeline.backtest.phrases import about_history
+from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.pipeline.backtest.results import RunResult
 from kafka_assignors.pipeline.backtest.summary import MOST_LINES, summed_up
 from kafka_assignors.simulation import History, parse_churn, recommend
@@ -30,9 +31,13 @@ from tests.unit.pipeline.backtest.trials import (
 RUN = RunResult(history="h", cores=2, scenarios=4, failed=0, seconds=1.5)
 
 
-def test_candidates_have_place_reasons_and_means_of_the_recommendation() -> None:
+def one_group(what: Grid) -> tuple[list[Recorded], list[Trial], list[TrialResult]]:
     of = [recorded()]
-    trials, found = tried(of, grid())
+    return of, *tried(of, what)
+
+
+def test_candidates_have_place_reasons_and_means_of_the_recommendation() -> None:
+    of, trials, found = one_group(grid())
     totals = results(of, trials, found)
     outcomes = [one.outcome for one in found if one.outcome]
     ranking = recommend(outcomes).ranking
@@ -48,8 +53,7 @@ def test_candidates_have_place_reasons_and_means_of_the_recommendation() -> None
 
 
 def test_drain_time_is_the_mean_of_drained_situations() -> None:
-    of = [recorded()]
-    trials, found = tried(of, grid(["range"]))
+    of, trials, found = one_group(grid(["range"]))
     for number, drain in enumerate((None, 10.0, 20.0, None)):
         outcome = found[number].outcome
         assert outcome is not None
@@ -59,10 +63,9 @@ def test_drain_time_is_the_mean_of_drained_situations() -> None:
 
 
 def test_figure_of_replicates_is_the_median_of_their_means_with_an_interval() -> None:
-    of = [recorded()]
     churn = (parse_churn("join@100,kill@300"), ())
     what = replace(grid(["range", "sticky"]), churn=churn, scales=(1.0,), replicates=21)
-    trials, found = tried(of, what)
+    of, trials, found = one_group(what)
     for number, trial in enumerate(trials):
         outcome = found[number].outcome
         assert outcome is not None
@@ -85,8 +88,7 @@ def test_figure_of_replicates_is_the_median_of_their_means_with_an_interval() ->
 
 
 def test_candidate_that_failed_where_others_did_not_is_last_without_a_place() -> None:
-    of = [recorded()]
-    trials, found = tried(of, grid())
+    of, trials, found = one_group(grid())
     found[0] = TrialResult(0, error="ValueError: broken")  # range, with three members
     totals = results(of, trials, found)
     assert [one["strategy"] for one in totals["candidates"]][-1] == "range"
@@ -101,8 +103,7 @@ def test_candidate_that_failed_where_others_did_not_is_last_without_a_place() ->
 
 
 def test_situation_in_which_all_failed_does_not_count() -> None:
-    of = [recorded()]
-    trials, found = tried(of, grid())
+    of, trials, found = one_group(grid())
     for number in range(len(STRATEGIES)):
         found[number] = TrialResult(number, error="nobody can")
     totals = results(of, trials, found)
@@ -111,8 +112,7 @@ def test_situation_in_which_all_failed_does_not_count() -> None:
 
 
 def test_no_candidate_is_ranked_if_each_failed_somewhere() -> None:
-    of = [recorded()]
-    trials, found = tried(of, grid())
+    of, trials, found = one_group(grid())
     for number in (0, 4, 8):  # each strategy in another situation
         found[number] = TrialResult(number, error="no")
     totals = results(of, trials, found)
@@ -121,29 +121,28 @@ def test_no_candidate_is_ranked_if_each_failed_somewhere() -> None:
 
 
 def test_failure_of_all_trials_raises_the_first_reason() -> None:
-    of = [recorded()]
-    trials, _ = tried(of, grid())
+    of, trials, _ = one_group(grid())
     found = [TrialResult(trial.number, error=f"reason {trial.number}") for trial in trials]
     with pytest.raises(KafkaAssignorsError, match="every scenario failed, the first one: reason 0"):
         results(of, trials, found)
 
 
 def test_exception_of_a_simulation_is_the_result_of_its_trial(monkeypatch: pytest.MonkeyPatch) -> None:
-    of = [recorded()]
-    [trial, *_] = grid().trials([of[0].history])
+    of = recorded()
+    [trial, *_] = grid().trials([of.history])
 
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a mistake\nof ours")
 
     monkeypatch.setattr(job, "simulate", broken)
-    found = try_out(of[0].history, trial)
+    found = try_out(of.history, trial)
     assert (found.outcome, found.error) == (None, "ZeroDivisionError: a mistake of ours")
 
 
 def test_outcome_of_a_trial_has_a_series_but_no_moves_or_time_lags() -> None:
-    of = [recorded()]
-    [trial, *_] = grid().trials([of[0].history])
-    outcome = try_out(of[0].history, trial).outcome
+    of = recorded()
+    [trial, *_] = grid().trials([of.history])
+    outcome = try_out(of.history, trial).outcome
     assert outcome is not None
     assert (outcome.moves, outcome.time_lags.size) == ((), 0)
     assert outcome.series is not None

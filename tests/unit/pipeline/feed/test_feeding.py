@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from queue import SimpleQueue
 from typing import Any
 
@@ -70,10 +70,9 @@ class Away(Topic):
         return super().write(given)
 
 
-@pytest.fixture
-def stop() -> threading.Event:
-    """Return the event that ends the pipeline."""
-    return threading.Event()
+def feeding_to(begin: Callable[[], Any], read: Callable[[Records], Records] = newest) -> Feeding:
+    """Return a feed that nobody stops."""
+    return Feeding(begin, read, landed, threading.Event())
 
 
 @pytest.fixture(autouse=True)
@@ -91,19 +90,19 @@ def write(feeding: Feeding, *batches: Records) -> None:
         until(lambda before=before: (feeding.fed, feeding.unfed) != before)  # type: ignore[misc]
 
 
-def test_run_starts_by_writing_all_landed_forecasts(stop: threading.Event) -> None:
+def test_run_starts_by_writing_all_landed_forecasts() -> None:
     topic = Topic()
-    feeding = Feeding(topic.begin, newest, landed, stop)
+    feeding = feeding_to(topic.begin)
     write(feeding, records(a=1), records(a=2))
     feeding.close()
     assert topic.written == [LANDED, records(a=2)]
     assert (feeding.fed, feeding.unfed, feeding.down, topic.writers) == (3, 0, None, 1)
 
 
-def test_cluster_that_does_not_answer_holds_up_no_batch(stop: threading.Event) -> None:
+def test_cluster_that_does_not_answer_holds_up_no_batch() -> None:
     """Of each partition only the newest record waits for it."""
     topic = Away()
-    feeding = Feeding(topic.begin, newest, landed, stop)
+    feeding = feeding_to(topic.begin)
     feeding.batch(records(a=1))
     assert topic.begun.get(timeout=PATIENCE_S) == LANDED
     for batch in (records(a=2, b=1), records(a=3), records(c=1)):
@@ -116,9 +115,9 @@ def test_cluster_that_does_not_answer_holds_up_no_batch(stop: threading.Event) -
     assert (feeding.fed, feeding.unfed) == (5, 0)
 
 
-def test_records_of_a_failed_write_are_in_the_next_unless_there_are_newer_ones(stop: threading.Event) -> None:
+def test_records_of_a_failed_write_are_in_the_next_unless_there_are_newer_ones() -> None:
     topic = Away()
-    feeding = Feeding(topic.begin, newest, landed, stop)
+    feeding = feeding_to(topic.begin)
     feeding.batch(records(a=1))
     assert topic.begun.get(timeout=PATIENCE_S) == LANDED
     feeding.batch(records(a=1))
@@ -131,10 +130,10 @@ def test_records_of_a_failed_write_are_in_the_next_unless_there_are_newer_ones(s
 
 @pytest.mark.parametrize("fault", [PipelineError, RuntimeError])
 def test_failed_writes_are_caught_up_and_the_outage_is_logged_once(
-    fault: type[Exception], log: pytest.LogCaptureFixture, stop: threading.Event
+    fault: type[Exception], log: pytest.LogCaptureFixture
 ) -> None:
     topic = Topic(None, fault("no broker answers"), fault("still none"), None, None)
-    feeding = Feeding(topic.begin, newest, landed, stop)
+    feeding = feeding_to(topic.begin)
     write(feeding, records(a=1), records(a=2), records(b=3))
     assert "still none" in str(feeding.down)
     assert (feeding.fed, feeding.unfed) == (2, 2)
@@ -147,21 +146,21 @@ def test_failed_writes_are_caught_up_and_the_outage_is_logged_once(
     assert topic.writers == 3, "a new writer after each failure, as settings may have changed"
 
 
-def test_each_outage_is_logged(log: pytest.LogCaptureFixture, stop: threading.Event) -> None:
+def test_each_outage_is_logged(log: pytest.LogCaptureFixture) -> None:
     fault = PipelineError("gone")
-    feeding = Feeding(Topic(fault, fault, None, None, fault).begin, newest, landed, stop)
+    feeding = feeding_to(Topic(fault, fault, None, None, fault).begin)
     write(feeding, *(records(a=minute) for minute in range(5)))
     feeding.close()
     assert len(log.messages) == 2
     assert feeding.unfed == 3
 
 
-def test_batch_that_cannot_be_read_is_made_up_for_by_all_that_landed(stop: threading.Event) -> None:
+def test_batch_that_cannot_be_read_is_made_up_for_by_all_that_landed() -> None:
     def read(rows: Records) -> Records:
         raise RuntimeError("a worker died")
 
     topic = Topic()
-    feeding = Feeding(topic.begin, read, landed, stop)
+    feeding = feeding_to(topic.begin, read)
     write(feeding, records(a=1), records(a=2))
     assert "a worker died" in str(feeding.down)
     write(feeding, records(a=3))
@@ -170,7 +169,7 @@ def test_batch_that_cannot_be_read_is_made_up_for_by_all_that_landed(stop: threa
     assert (feeding.unfed, feeding.down) == (1, None)
 
 
-def test_settings_that_become_invalid_are_an_outage(stop: threading.Event) -> None:
+def test_settings_that_become_invalid_are_an_outage() -> None:
     topic, faults = Topic(PipelineError("gone")), list[KafkaAssignorsError]()
 
     def begin() -> Any:
@@ -178,7 +177,7 @@ def test_settings_that_become_invalid_are_an_outage(stop: threading.Event) -> No
             raise faults.pop()
         return topic.begin()
 
-    feeding = Feeding(begin, newest, landed, stop)
+    feeding = feeding_to(begin)
     write(feeding, records(a=1))
     faults.append(OptionError("ssl_certfile", "cannot read it"))
     write(feeding, records(a=2))
@@ -188,15 +187,16 @@ def test_settings_that_become_invalid_are_an_outage(stop: threading.Event) -> No
     assert (topic.written, feeding.unfed) == ([records(a=3, b=0)], 2)
 
 
-def test_invalid_settings_at_the_start_are_raised(stop: threading.Event) -> None:
+def test_invalid_settings_at_the_start_are_raised() -> None:
     def begin() -> Any:
         raise OptionError("ssl_certfile", "cannot read it")
 
     with pytest.raises(OptionError, match="cannot read it"):
-        Feeding(begin, newest, landed, stop)
+        feeding_to(begin)
 
 
-def test_failure_after_the_stop_is_ignored(log: pytest.LogCaptureFixture, stop: threading.Event) -> None:
+def test_failure_after_the_stop_is_ignored(log: pytest.LogCaptureFixture) -> None:
+    stop = threading.Event()
     feeding = Feeding(Topic(PipelineError("interrupted")).begin, newest, landed, stop)
     stop.set()
     feeding.batch(records(a=1))

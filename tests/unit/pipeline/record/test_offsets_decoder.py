@@ -14,12 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_assignors.pipeline.record.offsets_decoder import (
-    KINDS,
-    PROBLEMS,
-    Groups,
-    decode_batch,
-)
+from kafka_assignors.pipeline.record.offsets_decoder import KINDS, PROBLEMS, Groups, decode_batch
 from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
 from tests.support.offsets import oracle
 from tests.support.offsets.cases import BAD, GOOD, KEY, UUID, VALUE, Record, damaged
@@ -285,9 +280,7 @@ def test_counts_have_the_position_of_the_first_record_with_each_problem() -> Non
     assert more.records == report.records + len(one)
 
 
-def test_only_the_first_record_with_a_problem_is_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_only_the_first_record_with_a_problem_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Who runs for months, and is killed in the end, has heard of it."""
     report = OffsetsReport()
     decoded = decode_batch(batch(RECORDS), Groups(frozenset(["billing"]))).column("counted").to_pylist()

@@ -10,13 +10,7 @@ import pytest
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag import Offsets
 from kafka_assignors.lag.fetch.group_offsets import GroupOffsets
-from kafka_assignors.pipeline.record.sampling import (
-    ROWS,
-    SamplerOptions,
-    divide_groups,
-    problem_row,
-    rows_of,
-)
+from kafka_assignors.pipeline.record.sampling import ROWS, SamplerOptions, divide_groups, problem_row, rows_of
 from kafka_assignors.plan import TopicPartition
 
 NOW = datetime(2026, 11, 22, 12, 0, 5, tzinfo=timezone.utc)

@@ -16,25 +16,13 @@ from kafka_assignors.plan.load.calm import calm_owners
 from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.working_plan import Budget, LoadProblem
 from tests.support.plan.builders import member, next_generation
-from tests.unit.plan.load.seeded import (
-    any_owners,
-    every_owners,
-    group_of,
-    load_of,
-    moves_of,
-    within_skew,
-)
+from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, load_of, moves_of, within_skew
 
 
 def calm(group: Group, skew: int | None) -> Owners:
     problem = LoadProblem(group)
     return calm_owners(
-        group,
-        resolve(group),
-        problem,
-        CountRule(problem, skew),
-        bounds=LagBound(group),
-        budget=Budget(10**8),
+        group, resolve(group), problem, CountRule(problem, skew), bounds=LagBound(group), budget=Budget(10**8)
     )
 
 

@@ -21,9 +21,7 @@ def test_each_topic_is_planned_by_itself() -> None:
     """The first member gets the only partition of every topic, because other topics do not count."""
     topics = ("t0", "t1", "t2")
     group = Group(
-        (member("a", topics), member("b", topics)),
-        dict.fromkeys(topics, 1),
-        lags=dict.fromkeys(topics, (7,)),
+        (member("a", topics), member("b", topics)), dict.fromkeys(topics, 1), lags=dict.fromkeys(topics, (7,))
     )
     assert plan_lag_aware(group) == {"a": {topic: [0] for topic in topics}, "b": {}}
 

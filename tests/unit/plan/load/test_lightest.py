@@ -14,14 +14,7 @@ from kafka_assignors.plan.load.lightest import TOLERANCE, Lightest, lightest
 from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.working_plan import Budget, LoadProblem, WorkingPlan
 from tests.support.plan.builders import member
-from tests.unit.plan.load.seeded import (
-    any_owners,
-    every_owners,
-    group_of,
-    is_valid,
-    load_of,
-    within_skew,
-)
+from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, is_valid, load_of, within_skew
 
 
 def search(group: Group, rule: CountRule, owners: Owners, bound: int = 0) -> Lightest:

@@ -93,12 +93,33 @@ def test_caught_up_copy_becomes_the_standby_of_a_promoted_one() -> None:
     assert not plan.probing
 
 
+@pytest.mark.parametrize(("lag", "moves"), [(10_000, True), (10_001, False)])
+def test_acceptable_lag_counts_as_caught_up(lag: int, moves: bool) -> None:
+    there = group(member("a", "0_0 0_1"), member("b", standby="0_1", lags={"0_1": lag}))
+    assert (plan_stateful(there, NO_STANDBY).active["b"] == tasks("0_1")) == moves
+
+
+def test_member_without_state_ranks_last_unless_the_changelog_is_short() -> None:
+    """The rank without state is the changelog's length."""
+    members = member("a", "0_0 0_1"), member("b")
+    assert plan_stateful(group(*members), NO_STANDBY).active["b"] == ()
+    short = plan_stateful(group(*members, ends={"0_0": 10_000, "0_1": 10_000}), NO_STANDBY)
+    assert short.active["b"]
+    assert not short.probing
+
+
 def test_task_without_a_changelog_moves_at_once_and_has_no_standby() -> None:
     there = StatefulGroup((PlannedSubtopology("0", 2, logged=False),), (member("a", "0_0 0_1"), member("b")))
     plan = plan_stateful(there, ONE_STANDBY)
     assert plan.active["b"]
     assert not any(plan.standby.values())
     assert not plan.probing
+
+
+def test_owner_that_reports_a_lag_is_behind() -> None:
+    """An owner without a reported lag is caught up."""
+    there = group(member("a", "0_0", lags={"0_0": 90_000}), member("b", standby="0_0"), partitions=1)
+    assert plan_stateful(there, NO_STANDBY).active["b"] == tasks("0_0")
 
 
 def test_standbys_of_one_member_are_spread_over_all_others() -> None:
@@ -166,6 +187,20 @@ def test_two_claims_of_one_generation_cancel_out() -> None:
     assert plan_stateful(first, NO_STANDBY).active["a"] == tasks("0_0")
     newer = group(member("a", "0_0", generation=2), member("b", "0_0"), partitions=1)
     assert plan_stateful(newer, NO_STANDBY).active["a"] == tasks("0_0")
+
+
+def test_lag_beyond_the_changelog_counts_as_the_whole_changelog() -> None:
+    """Such a copy is no worse than none, so its owner keeps the task."""
+    there = group(member("a"), member("b", lags={"0_0": 90_000}), partitions=1, ends={"0_0": 50_000})
+    assert plan_stateful(there, NO_STANDBY).active["b"] == tasks("0_0")
+
+
+def test_least_lag_of_a_process_counts() -> None:
+    """In any order of its members."""
+    for lags in ((0, 50_000), (50_000, 0)):
+        others = [member(m, process="p", lags={"0_0": lag}) for m, lag in zip("bc", lags, strict=True)]
+        plan = plan_stateful(group(member("a", lags={"0_0": 20_000}), *others, partitions=1), NO_STANDBY)
+        assert plan.active["a"] == ()
 
 
 def test_member_that_keeps_the_copy_takes_over_in_its_process() -> None:

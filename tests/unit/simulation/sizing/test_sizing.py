@@ -122,11 +122,6 @@ def test_partition_that_a_member_reads_only_without_headroom_shares_it_with_none
     assert ([hot.held for hot in beyond.hot], beyond.advised, beyond.holds) == ([False], 6, False)
 
 
-def test_partition_that_becomes_hot_does_not_shrink_the_group() -> None:
-    sizes = [flat([rate] + [3] * 5, headroom=0.2).advised for rate in range(1, 30)]
-    assert sizes == sorted(sizes)
-
-
 def test_reason_names_the_partition_or_the_member_that_is_too_slow() -> None:
     reason = flat([9, 2, 2, 2], headroom=0).horizon.reason
     assert reason is not None
