@@ -18,8 +18,14 @@ import pytest
 
 from demo.results import Results
 from tests.integration.demo.small_demo import command
-from tests.support.simulation import calibrated
-from tests.support.simulation.calibrated import DRAINED, REPLAYED, RUNS, Compared, compared, read_results
+from tests.support.simulation.calibrated import (
+    DRAINED,
+    REPLAYED,
+    Calibration,
+    Compared,
+    compared,
+    read_results,
+)
 
 pytestmark = pytest.mark.calibration
 
@@ -75,47 +81,9 @@ def in_time(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="module")
-def drained(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return record(kafka_bootstrap, tmp_path_factory, BACKLOG)
+def loads(overrun: Path, kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Compared:
+    return compared(overrun) | compared(record(kafka_bootstrap, tmp_path_factory, BACKLOG))
 
 
-@pytest.fixture(scope="module")
-def of_overrun(overrun: Path) -> Compared:
-    return compared(overrun)
-
-
-@pytest.fixture(scope="module")
-def of_drained(drained: Path) -> Compared:
-    return compared(drained)
-
-
-@pytest.fixture(scope="module")
-def of_in_time(in_time: Path) -> Compared:
-    return compared(in_time)
-
-
-@pytest.mark.parametrize(("scene", "strategy"), RUNS)
-def test_simulated_member_loads_match_the_run(
-    of_overrun: Compared, of_drained: Compared, scene: str, strategy: str
-) -> None:
-    calibrated.agrees(of_overrun | of_drained, scene, strategy)
-
-
-@pytest.mark.parametrize("strategy", REPLAYED)
-def test_simulated_rebalance_times_match_the_run(of_in_time: Compared, strategy: str) -> None:
-    calibrated.agrees(of_in_time, "replay", strategy)
-
-
-@pytest.mark.parametrize("strategy", REPLAYED)
-def test_simulation_without_pauses_does_not_match(in_time: Path, strategy: str) -> None:
-    calibrated.needs_its_pauses(in_time, strategy)
-
-
-@pytest.mark.parametrize("strategy", REPLAYED)
-def test_simulated_moves_match_the_run(overrun: Path, of_overrun: Compared, strategy: str) -> None:
-    """These plans depend on who is there and owns what, and on nothing else."""
-    calibrated.moves_the_same(overrun, of_overrun, strategy)
-
-
-def test_simulation_conserves_records(of_overrun: Compared, of_drained: Compared) -> None:
-    calibrated.has_every_record(of_overrun | of_drained)
+class TestNewRecordings(Calibration):
+    """Of `ContinuousConsumer`s."""

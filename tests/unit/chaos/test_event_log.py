@@ -14,14 +14,11 @@ def test_events_are_read_in_the_order_of_writing(tmp_path: Path) -> None:
     writer.write(EventKind.OWNED, [("t", 0, 0)], 3)
     log = read(path)
     assert log.member == "m0"
-    first, second = log.events
-    assert (first.kind, first.positions, first.generation) == (
-        EventKind.READ,
-        (Position("t", 0, 5), Position("t", 1, 7)),
-        -1,
-    )
-    assert (second.kind, second.positions, second.generation) == (EventKind.OWNED, (Position("t", 0, 0),), 3)
-    assert first.at <= second.at
+    assert [(event.kind, event.positions, event.generation) for event in log.events] == [
+        (EventKind.READ, (Position("t", 0, 5), Position("t", 1, 7)), -1),
+        (EventKind.OWNED, (Position("t", 0, 0),), 3),
+    ]
+    assert log.events[0].at <= log.events[1].at
 
 
 def test_line_cut_off_by_a_kill_is_ignored(tmp_path: Path) -> None:

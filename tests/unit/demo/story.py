@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from demo.group.logs import Entry, Event, RunLogs
+from demo.member.start import WorkerConfig
 from demo.pipeline.results import PipelineResult
 from demo.results import VERSION, DrainResult, Results, SettingsResult, StrategyResult
 
@@ -52,6 +55,22 @@ def results_of(
         backlog=backlog,
         failover=None,
         pipeline=pipeline,
+    )
+
+
+def worker_config(folder: Path) -> WorkerConfig:
+    """A member whose broker is not there, so it waits."""
+    return WorkerConfig(
+        bootstrap="127.0.0.1:1",
+        topic="t",
+        client_id="c",
+        strategy="range",
+        log=str(folder / "m1.jsonl"),
+        work_ms=0,
+        warm_up_ms=0,
+        session_timeout_ms=6000,
+        heartbeat_ms=500,
+        batch=10,
     )
 
 

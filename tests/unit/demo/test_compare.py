@@ -1,4 +1,4 @@
-"""What a comparison leaves behind, whatever happens to one of its runs; the runs themselves are faked."""
+"""The files of a demo whose runs are faked, also of one that fails."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -22,143 +23,92 @@ from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 from tests.support.full_disk import FULL, needs_full_device
 from tests.unit.demo.failover.story import failover
 from tests.unit.demo.pipeline.runs import pipeline, recorded
-from tests.unit.demo.story import at, eager_join, uneven_backlog
+from tests.unit.demo.story import eager_join, uneven_backlog
 
-SETTINGS = Settings(
-    scenes=("replay",),
-    strategies=("range", "cooperative-sticky"),
-    partitions=2,
-    consumers=1,
-    churn=(),
-    pipeline=False,
-)
+SETTINGS = Settings(scenes=("replay",), partitions=2, consumers=1, churn=(), pipeline=False)
 
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> dict[str, RunLogs]:
-    """Logs by strategy; a run of one that is not there fails."""
-    found: dict[str, RunLogs] = {}
+    """Logs by scene and strategy; a run that is not there fails."""
+    logs: dict[str, RunLogs] = {}
 
     def run(_settings: Settings, _flights: object, place: Place, *_: object) -> RunLogs:
         assert place.folder.is_dir()
-        name = place.strategy if place.scene == "replay" else f"{place.strategy}, backlog"
-        if name not in found:
+        name = f"{place.scene} {place.strategy}"
+        if name not in logs:
             raise BrokerError("no broker answers")
-        return found[name]
+        return logs[name]
+
+    def render(results: Results) -> str:
+        return f"{len(results['strategies'] + results['backlog'])} drawn"
 
     monkeypatch.setattr(demo_compare, "run", run)
     monkeypatch.setattr(demo_compare, "read_flights", lambda *_: [])
-    monkeypatch.setattr(
-        demo_compare, "render", lambda results: f"{len(results['strategies'] + results['backlog'])} drawn"
-    )
-    return found
+    monkeypatch.setattr(demo_compare, "render", render)
+    return logs
 
 
-def call(
-    folder: Path, settings: Settings = SETTINGS, check_broker: Callable[[], None] = lambda: None
-) -> Results:
+def call(folder: Path, check_broker: Callable[[], None] = lambda: None, **settings: Any) -> Results:
     with (folder / "progress").open("w") as stream:
-        return compare(settings, "h:1", folder, View(Console(file=stream)), check_broker)
+        view = View(Console(file=stream))
+        return compare(dataclasses.replace(SETTINGS, **settings), "h:1", folder, view, check_broker)
+
+
+def kept(folder: Path) -> Any:
+    return json.loads((folder / "results.json").read_text())
 
 
 def test_measurements_before_a_failure_are_kept(runs: dict[str, RunLogs], tmp_path: Path) -> None:
-    runs["range"] = eager_join()
+    runs["replay range"] = eager_join()
     with pytest.raises(BrokerError):
-        call(tmp_path)
-    kept = json.loads((tmp_path / "results.json").read_text())
-    assert [one["strategy"] for one in kept["strategies"]] == ["range"]
+        call(tmp_path, strategies=("range", "cooperative-sticky"))
+    assert [run["strategy"] for run in kept(tmp_path)["strategies"]] == ["range"]
     assert (tmp_path / "report.html").read_text() == "1 drawn"
 
 
-def test_both_scenes_are_measured_and_their_faults_told_apart(
+def test_each_scene_that_was_asked_for_is_measured_and_saved(
     runs: dict[str, RunLogs], tmp_path: Path
 ) -> None:
-    logs = uneven_backlog()
-    driver = [*logs.driver[:-1], at(14, "end", note="not drained within 4 s")]
-    runs["range"], runs["range, backlog"] = eager_join(), dataclasses.replace(logs, driver=driver)
-    settings = Settings(
-        scenes=("replay", "backlog"),
-        partitions=2,
-        consumers=2,
-        churn=(),
-        strategies=("range",),
-        pipeline=False,
-    )
-    results = call(tmp_path, settings)
-    assert [one["strategy"] for one in results["strategies"]] == ["range"]
-    assert [one["strategy"] for one in results["backlog"]] == ["range"]
+    runs["replay range"], runs["backlog range"] = eager_join(), uneven_backlog()
+    results = call(tmp_path, scenes=("replay", "backlog"), strategies=("range",))
+    assert (len(results["strategies"]), len(results["backlog"])) == (1, 1)
     assert results["settings"]["scenes"] == list(results["seconds"]) == ["replay", "backlog"]
-    assert faults(results)[:2] == [
-        "range, backlog: not drained within 4 s",
-        "range, backlog: 20 of 50 records not processed",
-    ]
-    assert json.loads((tmp_path / "results.json").read_text()) == results
+    assert kept(tmp_path) == results
     assert (tmp_path / "report.html").read_text() == "2 drawn"
-
-
-def test_only_the_scene_that_was_asked_for_runs(runs: dict[str, RunLogs], tmp_path: Path) -> None:
-    runs["range, backlog"] = uneven_backlog()
-    settings = Settings(scenes=("backlog",), partitions=3, consumers=2, strategies=("range",), pipeline=False)
-    results = call(tmp_path, settings)
-    assert (len(results["strategies"]), len(results["backlog"])) == (0, 1)
-    assert faults(results) == []
-
-
-# --- the failover, which is faked, too ----------------------------------------------------------------------
-
-FAILOVER = Settings(scenes=("failover",), flights=900, pipeline=False)
-
-
-@pytest.fixture
-def failed_over(monkeypatch: pytest.MonkeyPatch, runs: dict[str, RunLogs]) -> Mock:
-    run_failover = Mock(return_value=failover())
-    monkeypatch.setattr(demo_compare, "run_failover", run_failover)
-    return run_failover
-
-
-@pytest.mark.parametrize("spark", [True, False])
-def test_the_failover_is_a_part_of_the_results_and_needs_no_pipeline(
-    failed_over: Mock, tmp_path: Path, *, spark: bool
-) -> None:
-    results = call(tmp_path, dataclasses.replace(FAILOVER, pipeline=spark))
-    place, _, first, _ = failed_over.call_args.args
-    assert (place.folder, first) == (tmp_path / "failover", 900)
-    assert place.folder.is_dir()
-    assert place.topic.startswith("demo-failover-")
-    assert results["failover"] == failover()
-    assert results["pipeline"] is None  # it has no strategies' runs to work on
-    assert json.loads((tmp_path / "results.json").read_text()) == results
-
-
-@pytest.mark.usefixtures("failed_over")
-def test_enough_flights_are_read_for_those_that_follow(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    read = Mock(return_value=[])
-    monkeypatch.setattr(demo_compare, "read_flights", read)
-    call(tmp_path, dataclasses.replace(FAILOVER, flights=30_000))
-    assert read.call_args.args[1:] == (0.0, 40_000)
 
 
 @needs_full_device
 @pytest.mark.parametrize("name", ["results.json", "report.html"])
-def test_a_full_disk_is_one_line_that_names_the_file(
+def test_full_disk_is_one_line_that_names_the_file(
     runs: dict[str, RunLogs], tmp_path: Path, name: str
 ) -> None:
-    runs["range"] = eager_join()
+    runs["replay range"] = eager_join()
     (tmp_path / f"{name}.new").symlink_to(FULL)
     with pytest.raises(KafkaAssignorsError, match=f"cannot write .*{name}: No space left on device"):
-        call(tmp_path)
+        call(tmp_path, strategies=("range",))
 
 
-# --- the pipeline, which is faked, too ----------------------------------------------------------------------
-
-WITH_PIPELINE = dataclasses.replace(SETTINGS, strategies=("range",), pipeline=True)
+@pytest.mark.usefixtures("runs")
+def test_failover_is_a_part_of_the_results_and_needs_no_pipeline(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A third as many flights as are counted follow."""
+    read, run_failover = Mock(return_value=[]), Mock(return_value=failover())
+    monkeypatch.setattr(demo_compare, "read_flights", read)
+    monkeypatch.setattr(demo_compare, "run_failover", run_failover)
+    results = call(tmp_path, scenes=("failover",), flights=30_000, pipeline=True)
+    place, _, first, _ = run_failover.call_args.args
+    assert (place.folder, first) == (tmp_path / "failover", 30_000)
+    assert place.folder.is_dir()
+    assert read.call_args.args[1:] == (0.0, 40_000)
+    assert (results["failover"], results["pipeline"]) == (failover(), None)
+    assert kept(tmp_path) == results
 
 
 @pytest.fixture
 def piped(monkeypatch: pytest.MonkeyPatch, runs: dict[str, RunLogs]) -> Mock:
-    runs["range"] = eager_join()
+    runs["replay range"] = eager_join()
     result = pipeline() | {"recorded": [recorded("replay", produced=40)], "backtest": None}
     run_pipeline = Mock(return_value=result)
     monkeypatch.setattr(demo_compare, "run_pipeline", run_pipeline)
@@ -166,27 +116,24 @@ def piped(monkeypatch: pytest.MonkeyPatch, runs: dict[str, RunLogs]) -> Mock:
 
 
 def test_pipeline_gets_every_run_and_its_results_are_kept(piped: Mock, tmp_path: Path) -> None:
-    results = call(tmp_path, WITH_PIPELINE)
+    results = call(tmp_path, strategies=("range",), pipeline=True)
     [run] = piped.call_args.args[0]
     assert (run.scene, run.strategy, run.logs) == ("replay", "range", eager_join())
     assert run.group.startswith("demo-replay-range-")
     assert piped.call_args.kwargs["folder"] == tmp_path / "pipeline"
     assert results["pipeline"] == piped.return_value
-    assert json.loads((tmp_path / "results.json").read_text()) == results
-    assert faults(results) == []
+    assert kept(tmp_path) == results
 
 
-def test_failed_pipeline_is_a_fault_and_keeps_the_other_results(piped: Mock, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("end", "fault"),
+    [(None, "start Spark: no Java"), (BrokerError("the broker ended: killed"), "the broker ended: killed")],
+)
+def test_failed_pipeline_is_a_fault_and_keeps_the_other_results(
+    piped: Mock, tmp_path: Path, end: BrokerError | None, fault: str
+) -> None:
     piped.return_value |= {"fault": "start Spark: no Java", "recorded": []}
-    results = call(tmp_path, WITH_PIPELINE)
+    results = call(tmp_path, Mock(side_effect=end), strategies=("range",), pipeline=True)
     assert len(results["strategies"]) == 1
-    assert faults(results) == ["the pipeline: start Spark: no Java"]
-    assert json.loads((tmp_path / "results.json").read_text()) == results
-
-
-def test_a_broker_that_ends_under_the_pipeline_is_named(piped: Mock, tmp_path: Path) -> None:
-    ended = Mock(side_effect=BrokerError("the broker ended during the demo: killed"))
-    piped.return_value["fault"] = "record: no broker answers"
-    assert faults(call(tmp_path, WITH_PIPELINE, ended))[0] == (
-        "the pipeline: the broker ended during the demo: killed"
-    )
+    assert faults(results) == [f"the pipeline: {fault}"]
+    assert kept(tmp_path) == results

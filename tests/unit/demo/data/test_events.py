@@ -1,6 +1,7 @@
+"""The flights, and their schedules."""
+
 from __future__ import annotations
 
-import importlib.util
 import io
 import itertools
 import json
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from demo.data.events import Flight, backlog, find_archive, parse_flights, read_flights, schedule
-from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError
+from kafka_assignors.errors import KafkaAssignorsError
 
 CSV = """\
 year,dep_delay,arr_delay,carrier,flight,tailnum,origin,dest,distance,minute,time_hour
@@ -21,49 +22,34 @@ year,dep_delay,arr_delay,carrier,flight,tailnum,origin,dest,distance,minute,time
 """
 
 
-def test_flights_are_ordered_by_departure_and_keyed_by_destination() -> None:
-    flights = parse_flights(io.StringIO(CSV))
-    assert [json.loads(flight.value)["flight"] for flight in flights] == ["1714", "1141", "1545"]
-    assert [flight.key for flight in flights] == [b"IAH", b"MIA", b"IAH"]
-    assert flights[1].at - flights[0].at == 11 * 60
-    assert flights[0].at == 1357036140  # 2013-01-01T10:29:00Z
+@pytest.mark.parametrize(
+    ("span", "at_least", "count"),
+    [(float("inf"), 0, 3), (11 * 60, 1, 2), (0, 2, 2), (0, 99, 3)],
+    ids=["all", "a span", "a number", "fewer than wanted"],
+)
+def test_flights_are_ordered_by_departure_and_keyed_by_destination(
+    span: float, at_least: int, count: int
+) -> None:
+    flights = parse_flights(io.StringIO(CSV), span, at_least)
+    assert (
+        [(flight.at, flight.key, json.loads(flight.value)["flight"]) for flight in flights]
+        == [
+            (1357036140, b"IAH", "1714"),  # 2013-01-01T10:29:00Z
+            (1357036800, b"MIA", "1141"),
+            (1357039800, b"IAH", "1545"),
+        ][:count]
+    )
 
 
-def test_only_the_asked_span_is_kept() -> None:
-    assert len(parse_flights(io.StringIO(CSV), span=11 * 60)) == 2
-
-
-def test_more_than_the_asked_span_is_kept_if_that_many_are_wanted() -> None:
-    keys = [flight.key for flight in parse_flights(io.StringIO(CSV), span=0, at_least=2)]
-    assert keys == [b"IAH", b"MIA"]
-    assert len(parse_flights(io.StringIO(CSV), span=0, at_least=99)) == 3
-    assert len(parse_flights(io.StringIO(CSV), span=11 * 60, at_least=1)) == 2
-    assert parse_flights(io.StringIO(CSV.splitlines()[0]), span=0, at_least=1) == []
-
-
-def test_a_backlog_is_due_at_once_and_begins_again_after_the_last_flight() -> None:
-    flights = parse_flights(io.StringIO(CSV))
-    due = list(backlog(flights, 5))
-    assert {time for time, _ in due} == {0.0}
-    assert [flight for _, flight in due] == [*flights, *flights[:2]]
-
-
-def test_the_real_file_is_read_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_file_is_read_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)  # an import of it fails
     flights = read_flights(find_archive(), span=31 * 86400)
     assert len(flights) == pytest.approx(27_004, abs=900)  # January has 27,004 flights
-    assert flights == sorted(flights)
     assert len({flight.key for flight in flights}) > 90
 
 
-def test_a_missing_package_says_which_extra_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtraError, match=r"kafka-assignors\[demo\]"):
-        find_archive()
-
-
 @pytest.mark.parametrize("content", [b"not a zip", None])
-def test_a_broken_archive_is_one_error(tmp_path: Path, content: bytes | None) -> None:
+def test_broken_archive_is_one_error(tmp_path: Path, content: bytes | None) -> None:
     archive = tmp_path / "flights.csv.zip"
     if content is None:
         with zipfile.ZipFile(archive, "w") as file:
@@ -74,13 +60,11 @@ def test_a_broken_archive_is_one_error(tmp_path: Path, content: bytes | None) ->
         read_flights(archive)
 
 
-def test_a_replay_keeps_the_distances_at_its_speed_and_ends_in_time() -> None:
-    flights = [Flight(1000, b"a", b""), Flight(1060, b"b", b""), Flight(1120, b"c", b"")]
-    assert list(schedule(flights, speed=60, duration=2)) == [(0.0, flights[0]), (1.0, flights[1])]
-
-
-def test_a_replay_longer_than_the_data_begins_again() -> None:
+def test_replay_and_backlog_begin_again_after_the_last_flight() -> None:
+    """A backlog is due at once; the next year of a replay begins an hour after the last departure."""
     flights = [Flight(0, b"a", b""), Flight(400, b"b", b"")]
-    due = [time for time, _ in itertools.islice(schedule(flights, speed=100, duration=1e9), 5)]
-    assert due == [0, 4, 40, 44, 80]
+    assert list(backlog(flights, 3)) == [(0.0, flights[0]), (0.0, flights[1]), (0.0, flights[0])]
+    due = itertools.islice(schedule(flights, speed=100, duration=1e9), 4)
+    assert list(due) == [(0, flights[0]), (4, flights[1]), (40, flights[0]), (44, flights[1])]
+    assert list(schedule(flights, speed=100, duration=4)) == [(0, flights[0])]
     assert list(schedule([], speed=1, duration=1)) == []

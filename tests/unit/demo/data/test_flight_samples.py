@@ -25,24 +25,21 @@ def year() -> list[Flight]:
     return read_flights(find_archive())
 
 
-def test_sample_has_the_records_due_before_it() -> None:
-    samples = sample_flights(flights_at(100, 200, 300, 700), 1, every_s=300, days=1 / 96)
+def test_sample_has_the_records_due_before_it_in_the_partition_a_producer_chooses() -> None:
+    flights = flights_at(100, 200, 300, 700, key=b"LAX")
+    samples = sample_flights(flights, 18, every_s=300, days=1 / 96)
     assert samples.times.tolist() == [MIDNIGHT + time for time in (0, 300, 600, 900)]
-    assert samples.ends[:, 0].tolist() == [0, 2, 3, 4]  # one that is due at a look is seen by the next
+    place = partition_of(b"LAX", 18)
+    assert samples.ends[:, place].tolist() == [0, 2, 3, 4]  # a record due at a sample counts from the next on
+    assert samples.ends[-1].sum() == 4
 
 
-def test_a_group_reads_at_a_steady_rate_while_there_is_something() -> None:
+def test_group_reads_at_a_steady_rate_while_there_is_lag() -> None:
     samples = sample_flights(flights_at(*range(10)), 1, every_s=60, days=600 / 86_400, service_rate=2 / 60)
     assert samples.committed[:, 0].tolist() == [0, 2, 4, 6, 8, 10, 10, 10, 10, 10, 10]
 
 
-def test_a_flight_is_in_the_partition_a_producer_would_choose() -> None:
-    samples = sample_flights(flights_at(1, 2, 3, key=b"LAX"), 18, days=1)
-    assert np.flatnonzero(samples.ends[-1]).tolist() == [partition_of(b"LAX", 18)]
-
-
-def test_the_year_is_all_there_and_its_group_keeps_up(year: list[Flight]) -> None:
-    """But not at once: there is lag in rush hours, and none at night."""
+def test_year_is_complete_with_lag_in_rush_hours_and_none_at_night(year: list[Flight]) -> None:
     samples = sample_flights(year, 18, every_s=900)
     assert samples.ends[-1].sum() == len(year)
     assert (np.diff(samples.ends, axis=0) >= 0).all()
@@ -53,17 +50,14 @@ def test_the_year_is_all_there_and_its_group_keeps_up(year: list[Flight]) -> Non
     assert (lag.sum(axis=1) == 0).any()
 
 
-# --- how far forecasts are off -----------------------------------------------------------------------------
-
-
 BUSIEST = {900: (0.243, 0.566, 0.811), 3600: (0.258, 0.539, 0.766), 21_600: (0.129, 0.742, 0.721)}
 """Horizon, s -> errors beside naive and best, and coverage; the same on any machine."""
 ALL = (0.227, 0.559, 0.821)
 
 
-def assert_as_measured(found: Score, figures: tuple[float, float, float]) -> None:
+def assert_as_measured(score: Score, figures: tuple[float, float, float]) -> None:
     """Neither worse nor better by more than 2 %, or 0.005: else measure docs/benchmarks.md again, too."""
-    errors = (found.mase, found.beside_best, found.coverage)
+    errors = (score.mase, score.beside_best, score.coverage)
     assert errors == pytest.approx(figures, rel=0.02, abs=0.005)
 
 

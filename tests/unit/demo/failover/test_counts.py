@@ -5,69 +5,75 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from demo.failover.counting import LINE, PLANE, LineCount
-from demo.failover.counts import compare_counts, differences
+from demo.failover.counts import compare_counts
 from demo.failover.results import CountsResult
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful import Position, StateDir, Stores
-from tests.unit.demo.failover.story import counts
 
 GROUP = "g"
+ENDS = {0: 10, 1: 20}
 SENT = Counter({b"AA ORD": 4, b"UA ORD": 2, b"AA LAX": 3})
+UA = (2, 0)
+LAX = ("m1", 1, 20, {"AA": (3, 0)})
+
+Copy = tuple[str, int, int, dict[str, tuple[int, int]]]
+"""Member, task, position, and by carrier the count and its doubles; task 0 has ORD, task 1 has LAX."""
 
 
-def keep(store_dir: Path, task: int, position: int, **counted: tuple[int, int]) -> None:
-    """Leave a copy on disk: carrier -> count and doubles; task 0 has ORD, task 1 has LAX."""
-    destination = (b" ORD", b" LAX")[task]
-    with StateDir(store_dir, GROUP) as there, there.claim(("count", task)) as mine:
-        with Stores().open(mine.store_path) as store:
-            for carrier, (count, doubles) in counted.items():
-                store.put(LINE + carrier.encode() + destination, LineCount(count, doubles, 9).packed())
-            store.put(PLANE + b"N1", b"a logbook")
-            store.commit(position)
-            store.flush()
-        mine.write_checkpoint({TopicPartition("g-count-changelog", task): Position(position)})
-
-
-def compared(folder: Path, again: int = 2) -> CountsResult:
-    result = counts() | {"records": 0, "counted": 0, "doubles": 0, "again": again, "copies": 0}
-    compare_counts(result, [folder / f"m{n}" for n in (1, 2, 3)], GROUP, {0: 10, 1: 20}, SENT)
+def compared(folder: Path, *copies: Copy) -> CountsResult:
+    for member, task, position, counted in copies:
+        with StateDir(folder / member, GROUP) as there, there.claim(("count", task)) as mine:
+            with Stores().open(mine.store_path) as store:
+                for carrier, (count, doubles) in counted.items():
+                    line = LINE + carrier.encode() + (b" ORD", b" LAX")[task]
+                    store.put(line, LineCount(count, doubles, 9).packed())
+                store.put(PLANE + b"N1", b"a logbook")
+                store.commit(position)
+                store.flush()
+            mine.write_checkpoint({TopicPartition("g-count-changelog", task): Position(position)})
+    result = CountsResult(records=0, lines=0, counted=0, doubles=0, again=2, copies=0, differences=[])
+    compare_counts(result, [folder / name for name in ("m1", "m2", "m3")], GROUP, ENDS, SENT)
     return result
 
 
-def test_counts_of_all_tasks_agree_less_their_doubles(tmp_path: Path) -> None:
-    """No member m3 has state."""
-    keep(tmp_path / "m1", 0, 10, AA=(5, 1), UA=(2, 0))
-    keep(tmp_path / "m2", 1, 20, AA=(3, 0))
-    assert compared(tmp_path) == CountsResult(
-        records=9, lines=3, counted=10, doubles=1, again=2, copies=2, differences=[]
+def test_counts_less_doubles_agree_and_copies_behind_the_end_are_skipped(tmp_path: Path) -> None:
+    counted = {"AA": (5, 1), "UA": UA}
+    copies: list[Copy] = [(name, 0, 10, counted) for name in ("m1", "m2")] + [("m3", 0, 9, {}), LAX]
+    assert compared(tmp_path, *copies) == CountsResult(
+        records=9, lines=3, counted=10, doubles=1, again=2, copies=3, differences=[]
     )
 
 
-def test_copies_at_the_end_must_be_equal_and_others_are_skipped(tmp_path: Path) -> None:
-    for name, at, count in (("m1", 10, 4), ("m2", 10, 4), ("m3", 9, 3)):
-        keep(tmp_path / name, 0, at, AA=(count, 0), UA=(2, 0))
-    keep(tmp_path / "m1", 1, 20, AA=(3, 0))
-    result = compared(tmp_path)
-    assert (result["copies"], result["differences"]) == (3, [])
-    keep(tmp_path / "m3", 0, 10, AA=(3, 0))
-    assert compared(tmp_path)["differences"] == ["two copies of task 0 differ"]
-
-
-def test_task_without_a_copy_at_the_end_is_a_difference(tmp_path: Path) -> None:
-    keep(tmp_path / "m1", 0, 10, AA=(4, 0), UA=(2, 0))
-    keep(tmp_path / "m1", 1, 19, AA=(3, 0))
-    assert compared(tmp_path)["differences"] == [
-        "no copy is at the end of its changelog, of task 1",
-        "line AA LAX: 0 counted, 3 in the topic",
-    ]
-
-
-def test_more_doubles_than_records_processed_again_are_a_difference(tmp_path: Path) -> None:
-    keep(tmp_path / "m1", 0, 10, AA=(7, 3), UA=(2, 0))
-    keep(tmp_path / "m1", 1, 20, AA=(3, 0))
-    [difference] = compared(tmp_path)["differences"]
-    assert difference == "3 doubles in the counts, but only 2 records were processed again"
+@pytest.mark.parametrize(
+    ("copies", "differences"),
+    [
+        (
+            [("m1", 0, 10, {"AA": (4, 0), "UA": UA}), ("m2", 0, 10, {"AA": (3, 0), "UA": UA}), LAX],
+            ["two copies of task 0 differ"],
+        ),
+        (
+            [("m1", 0, 10, {"AA": (4, 0), "UA": UA}), ("m1", 1, 19, {"AA": (3, 0)})],
+            ["no copy is at the end of its changelog, of task 1", "line AA LAX: 0 counted, 3 in the topic"],
+        ),
+        (
+            [("m1", 0, 10, {"AA": (1_007, 2), "UA": UA, "ZZ": (1, 0)}), LAX],
+            [
+                "line AA ORD: 1,007 less 2 doubles counted, 4 in the topic",
+                "line ZZ ORD: 1 counted, 0 in the topic",
+            ],
+        ),
+        (
+            [("m1", 0, 10, {"AA": (7, 3), "UA": UA}), LAX],
+            ["3 doubles in the counts, but only 2 records were processed again"],
+        ),
+    ],
+    ids=["copies differ", "no copy", "lines differ", "too many doubles"],
+)
+def test_differences_are_named(tmp_path: Path, copies: list[Copy], differences: list[str]) -> None:
+    assert compared(tmp_path, *copies)["differences"] == differences
 
 
 def test_stores_that_cannot_be_read_are_a_difference(tmp_path: Path) -> None:
@@ -75,17 +81,3 @@ def test_stores_that_cannot_be_read_are_a_difference(tmp_path: Path) -> None:
     with StateDir(tmp_path / "m1", GROUP):
         [difference] = compared(tmp_path)["differences"]
     assert difference.startswith("the stores cannot be read: ")
-
-
-def test_each_line_that_differs_is_named() -> None:
-    stored = {
-        LINE + b"AA ORD": LineCount(5),
-        LINE + b"UA ORD": LineCount(1_007, 2),
-        LINE + b"ZZ ORD": LineCount(1),
-    }
-    assert list(differences(stored, Counter({b"AA ORD": 6, b"UA ORD": 1_004, b"DL ORD": 3}))) == [
-        "line AA ORD: 5 counted, 6 in the topic",
-        "line DL ORD: 0 counted, 3 in the topic",
-        "line UA ORD: 1,007 less 2 doubles counted, 1,004 in the topic",
-        "line ZZ ORD: 1 counted, 0 in the topic",
-    ]

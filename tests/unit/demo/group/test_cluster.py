@@ -1,10 +1,10 @@
-"""What kafka-python raises leaves the demo's door to the broker as one line."""
+"""The clients of the broker: each failure is one line, and the producer stops when it should."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import kafka
 import pytest
@@ -21,26 +21,17 @@ from tests.unit.demo.scenes.fake_group import RecordMetadata
 
 
 class Unwilling:
-    """A client of kafka-python's that can be made and then fails at everything."""
+    """A client of kafka-python that can be made and then fails at everything."""
 
     def __init__(self, **_: Any) -> None:
         """Any options will do."""
 
     def __getattr__(self, name: str) -> Any:
-        def fail(*_: object, **__: object) -> None:
-            raise KafkaTimeoutError("too late")
-
-        return fail
+        return Mock(side_effect=KafkaTimeoutError("too late"))
 
 
-@pytest.fixture
-def _unwilling(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broker_that_refuses_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka, "KafkaAdminClient", Unwilling)
-    monkeypatch.setattr(kafka, "KafkaProducer", Unwilling)
-
-
-@pytest.mark.usefixtures("_unwilling")
-def test_a_broker_that_refuses_is_one_line() -> None:
     cluster = Cluster("h:1")
     with pytest.raises(BrokerError, match=r"topic t could not be created: .*too late"):
         cluster.create_topic("t", 1)
@@ -54,7 +45,11 @@ def test_a_broker_that_refuses_is_one_line() -> None:
     cluster.close()
 
 
-@pytest.mark.usefixtures("_unwilling")
+def replay(folder: Path, *due: float) -> Replay:
+    flights = ((at, Flight(0, b"k", b"v")) for at in due)
+    return Replay("h:1", "t", flights, LogWriter(folder / "driver.jsonl"))
+
+
 @pytest.mark.parametrize(
     ("due", "text"),
     [
@@ -62,83 +57,54 @@ def test_a_broker_that_refuses_is_one_line() -> None:
         ((), r"did not acknowledge all records within 30 s"),
     ],
 )
-def test_producer_that_fails_is_one_line(tmp_path: Path, due: tuple[float, ...], text: str) -> None:
-    sending = replay(*due, log=LogWriter(tmp_path / "driver.jsonl"))
+def test_producer_that_fails_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, due: tuple[float, ...], text: str
+) -> None:
+    monkeypatch.setattr(kafka, "KafkaProducer", Unwilling)
+    sending = replay(tmp_path, *due)
     sending.run()
     with pytest.raises(BrokerError, match=text):
         sending.check()
 
 
-class FakeProducer:
-    """Takes everything, and notes the calls."""
-
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-        self.acknowledge: list[Callable[[object], None]] = []
-
-    def send(self, topic: str, *, key: bytes, value: bytes) -> FakeProducer:
-        self.calls.append("send")
-        return self
-
-    def add_callback(self, acknowledge: Callable[[object], None]) -> None:
-        self.acknowledge.append(acknowledge)
-
-    def add_errback(self, fail: object) -> None:
-        """No record fails."""
-
-    def flush(self, timeout: float) -> None:
-        self.calls.append("flush")
-
-    def close(self, timeout: float) -> None:
-        self.calls.append("close")
-
-
 @pytest.fixture
-def producer(monkeypatch: pytest.MonkeyPatch) -> FakeProducer:
-    fake = FakeProducer()
+def producer(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """A producer that takes everything, and acknowledges nothing."""
+    fake = Mock()
     monkeypatch.setattr(kafka, "KafkaProducer", lambda **_: fake)
     return fake
 
 
-def replay(*due: float, log: LogWriter) -> Replay:
-    return Replay("h:1", "t", ((at, Flight(0, b"k", b"v")) for at in due), log)
+def calls(producer: Mock) -> list[str]:
+    return [name for name, *_ in producer.method_calls]
 
 
-def test_replay_flushes_at_its_end_and_measures_how_late_it_was(
-    producer: FakeProducer, tmp_path: Path
-) -> None:
-    one = replay(-0.5, 0, log=LogWriter(tmp_path / "driver.jsonl"))
-    one.run()
-    assert producer.calls == ["send", "send", "flush", "close"]
-    assert one.lateness >= 0.5
+def test_replay_flushes_at_its_end_and_measures_how_late_it_was(producer: Mock, tmp_path: Path) -> None:
+    sending = replay(tmp_path, -0.5, 0)
+    sending.run()
+    assert calls(producer) == ["send", "send", "flush", "close"]
+    assert sending.lateness >= 0.5
 
 
-def test_a_backlog_that_is_stopped_is_not_sent_to_its_end(producer: FakeProducer, tmp_path: Path) -> None:
-    one = replay(*[0.0] * 5, log=LogWriter(tmp_path / "driver.jsonl"))
-    one._halt.set()
-    one.run()
-    assert producer.calls == ["close"]
+@pytest.mark.parametrize("due", [0.0, 3600.0], ids=["backlog", "replay"])
+def test_stopped_traffic_neither_sends_nor_waits(producer: Mock, tmp_path: Path, due: float) -> None:
+    sending = replay(tmp_path, due)
+    sending.stop()
+    sending.start()
+    assert sending.finished.wait(30)
+    assert calls(producer) == ["close"]
 
 
 def test_no_more_is_sent_than_the_producer_holds_while_nothing_is_acknowledged(
-    producer: FakeProducer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    producer: Mock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A producer that is full blocks for seconds, and nobody could stop it."""
+    """A full producer blocks for seconds, and could not be stopped."""
     monkeypatch.setattr(demo_replay, "MOST_UNDER_WAY", 2)
-    one = replay(*[0.0] * 5, log=LogWriter(tmp_path / "driver.jsonl"))
-    one.start()
-    until(lambda: producer.calls == ["send", "send"])
-    producer.acknowledge[0](RecordMetadata(0, 0))
-    until(lambda: producer.calls == ["send"] * 3)
-    one.stop()
-    assert producer.calls == [*["send"] * 3, "close"]
-
-
-def test_a_replay_that_is_stopped_does_not_wait_for_acknowledgements(
-    producer: FakeProducer, tmp_path: Path
-) -> None:
-    one = replay(3600, log=LogWriter(tmp_path / "driver.jsonl"))
-    one.start()
-    one.stop()
-    assert one.finished.is_set()
-    assert producer.calls == ["close"]
+    sending = replay(tmp_path, *[0.0] * 5)
+    sending.start()
+    until(lambda: calls(producer) == ["send", "send"])
+    acknowledge = producer.send.return_value.add_callback.call_args.args[0]
+    acknowledge(RecordMetadata(0, 0))
+    until(lambda: calls(producer) == ["send"] * 3)
+    sending.stop()
+    assert calls(producer) == [*["send"] * 3, "close"]

@@ -1,3 +1,5 @@
+"""The member processes and their pipes."""
+
 from __future__ import annotations
 
 import os
@@ -11,31 +13,13 @@ from pathlib import Path
 import pytest
 
 from demo.group.fleet import Fleet
-from demo.member.start import ORPHANED, ParentPipe, StatefulConfig, decode_config
+from demo.member.start import ParentPipe
 from kafka_assignors.errors import KafkaAssignorsError
 from tests.support.full_disk import FULL, needs_full_device
-from tests.unit.demo.group.worker_config import config
-
-STATEFUL = StatefulConfig(
-    bootstrap="127.0.0.1:1",
-    topic="t",
-    client_id="c",
-    log="m1.jsonl",
-    session_timeout_ms=6000,
-    heartbeat_ms=200,
-    store_dir="state",
-    standbys=1,
-    recovery_lag=10,
-    warmups=1,
-)
+from tests.unit.demo.story import worker_config
 
 
-def test_each_kind_of_configuration_survives_the_pipe(tmp_path: Path) -> None:
-    for sent in (config(tmp_path), STATEFUL):
-        assert decode_config(sent.encode()) == sent
-
-
-def test_the_parents_lines_come_one_by_one_and_then_its_end() -> None:
+def test_lines_of_the_parent_come_one_by_one_and_then_its_end() -> None:
     reader, writer = os.pipe()
     gone = threading.Event()
     parent = ParentPipe(reader, gone.set)
@@ -55,31 +39,11 @@ def test_the_parents_lines_come_one_by_one_and_then_its_end() -> None:
     os.close(reader)
 
 
-def test_a_member_started_by_hand_says_what_it_is() -> None:
+def test_member_started_by_hand_names_its_purpose() -> None:
     command = [sys.executable, "-m", "demo.member"]
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr.strip().endswith("started by the demo, with its configuration on stdin")
-
-
-def test_members_end_when_the_other_end_of_their_stdin_is_closed(tmp_path: Path) -> None:
-    popen = subprocess.Popen([sys.executable, "-m", "demo.member"], stdin=subprocess.PIPE)
-    assert popen.stdin is not None
-    popen.stdin.write(config(tmp_path).encode())
-    popen.stdin.flush()
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "m1.jsonl").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    popen.stdin.close()
-    assert popen.wait(60) == ORPHANED
-
-
-def test_leaving_the_fleet_ends_all_members(tmp_path: Path) -> None:
-    with Fleet(tmp_path) as members:
-        pid = members.start("m1", config(tmp_path))
-        members.check()
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +58,7 @@ def test_member_that_ends_by_itself_is_reported_with_its_last_words(tmp_path: Pa
         (tmp_path / "m1.jsonl").symlink_to(FULL)
     message = f"member m1 ended with exit code 1: cannot write .*m1.jsonl: {why}"
     with Fleet(tmp_path) as members:
-        members.start("m1", config(folder))
+        members.start("m1", worker_config(folder))
         with pytest.raises(KafkaAssignorsError, match=message):
             check_until_it_raises(members)
 
@@ -105,18 +69,22 @@ def check_until_it_raises(members: Fleet) -> None:
         time.sleep(0.1)
 
 
-def test_a_killed_member_is_no_surprise(tmp_path: Path) -> None:
+def test_killed_member_is_no_surprise_and_the_end_of_the_fleet_ends_all_members(tmp_path: Path) -> None:
     with Fleet(tmp_path) as members:
-        members.start("m1", config(tmp_path))
+        members.start("m1", worker_config(tmp_path))
         members.kill("m1")
         members.check()
         assert members.wait(1)
+        pid = members.start("m2", worker_config(tmp_path))
+        members.check()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def test_dead_member_hides_no_error_and_does_not_stop_the_others_end(tmp_path: Path) -> None:
     with pytest.raises(KafkaAssignorsError, match="member m1 is gone"), Fleet(tmp_path) as members:  # noqa: PT012
-        dead = members.start("m1", config(tmp_path))
-        pid = members.start("m2", config(tmp_path))
+        dead = members.start("m1", worker_config(tmp_path))
+        pid = members.start("m2", worker_config(tmp_path))
         os.kill(dead, signal.SIGKILL)
         os.waitid(os.P_PID, dead, os.WEXITED | os.WNOWAIT)
         members.leave("m1")
@@ -124,9 +92,7 @@ def test_dead_member_hides_no_error_and_does_not_stop_the_others_end(tmp_path: P
         os.kill(pid, 0)
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    with (
-        Fleet(tmp_path / "no") as members,
-        pytest.raises(KafkaAssignorsError, match=r"cannot write .*m1.err: No such"),
-    ):
-        members.start("m1", config(tmp_path))
+def test_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    message = r"cannot write .*m1.err: No such"
+    with Fleet(tmp_path / "no") as members, pytest.raises(KafkaAssignorsError, match=message):
+        members.start("m1", worker_config(tmp_path))

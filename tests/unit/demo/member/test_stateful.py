@@ -1,94 +1,77 @@
-"""What a member logs of itself."""
+"""The log that a stateful member keeps of itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
 
 from demo.group.logs import Entry, LogWriter, read_log
 from demo.member.stateful import StateLog
 from kafka_assignors.stateful import Duties
-from kafka_assignors.wire.stateful.task_section import Task
 
 MS = 1_000_000
 
 
-class Looked:
-    """A member."""
+class Member:
+    """A member, looked at by its log at times in ms."""
 
-    def __init__(self) -> None:
-        self.duties = Duties()
-        self.ready: frozenset[Task] = frozenset()
-        self.lags: Mapping[Task, int] = {}
-        self.restored: Mapping[Task, int] = {}
+    def __init__(self, folder: Path) -> None:
+        self._path, self._now = folder / "log", 0
+        self._seen = SimpleNamespace(duties=Duties(), ready=frozenset(), lags={}, restored={})
+        self._state = StateLog(cast(Any, self._seen), LogWriter(self._path), lambda: self._now * MS)
+
+    def look(self, at: int, **changes: object) -> list[Entry]:
+        """Return all entries after one more look, with their times in ms."""
+        self._now = at
+        self._seen.__dict__.update(changes)
+        self._state.look()
+        return read_log(self._path)
 
 
-def looks(path: Path, member: Any) -> tuple[StateLog, list[int]]:
-    now = [0]
-    return StateLog(member, LogWriter(path), lambda: now[0]), now
+@pytest.fixture
+def member(tmp_path: Path) -> Member:
+    """A member without duties, whose log has this."""
+    member = Member(tmp_path)
+    assert [entry.event for entry in member.look(100)] == ["standbys", "state", "warmups"]
+    return member
 
 
-def test_only_changes_are_logged(tmp_path: Path) -> None:
-    member, path = Looked(), tmp_path / "log"
-    state, now = looks(path, member)
-    for tick in (100, 120, 140):
-        now[0] = tick * MS
-        state.look()
-    assert [(entry.t, entry.event) for entry in read_log(path)] == [
-        (100 * MS, "standbys"),
-        (100 * MS, "state"),
-        (100 * MS, "warmups"),
-    ]
-    member.duties = Duties(warmups=(("count", 3),), probe_at=1.0, generation=4)
-    now[0] = 150 * MS
-    state.look()
-    assert read_log(path)[3:] == [
-        Entry(150 * MS, "state", generation=4, note="probing"),
-        Entry(150 * MS, "warmups", (3,)),
+def test_only_changes_are_logged(member: Member) -> None:
+    assert len(member.look(120)) == 3
+    duties = Duties(warmups=(("count", 3),), probe_at=1.0, generation=4)
+    assert member.look(130, duties=duties)[3:] == [
+        Entry(130 * MS, "state", generation=4, note="probing"),
+        Entry(130 * MS, "warmups", (3,)),
     ]
 
 
-def test_probing_rebalance_is_logged_when_the_member_requests_it(tmp_path: Path) -> None:
-    member, path = Looked(), tmp_path / "log"
-    state, now = looks(path, member)
-    for tick, duties in (
-        (100, Duties(probe_at=1.0, generation=4)),
-        (120, Duties(generation=4)),  # requested
-        (140, Duties(probe_at=2.0, generation=5)),
-        (160, Duties(generation=6)),  # another member's rebalance came first
-    ):
-        member.duties, now[0] = duties, tick * MS
-        state.look()
-    assert [entry for entry in read_log(path) if entry.event == "probe"] == [Entry(120 * MS, "probe")]
+def test_probing_rebalance_is_logged_when_the_member_requests_it(member: Member) -> None:
+    member.look(110, duties=Duties(probe_at=1.0, generation=4))
+    member.look(120, duties=Duties(generation=4))  # requested
+    member.look(140, duties=Duties(probe_at=2.0, generation=5))
+    entries = member.look(160, duties=Duties(generation=6))  # another member's rebalance came first
+    assert [entry for entry in entries if entry.event == "probe"] == [Entry(120 * MS, "probe")]
 
 
-def test_restored_records_are_logged_before_the_task_is_ready(tmp_path: Path) -> None:
-    member, path = Looked(), tmp_path / "log"
-    state, now = looks(path, member)
-    now[0] = 100 * MS
-    state.look()
-    member.restored = {("count", 2): 7}
-    now[0] = 110 * MS
-    state.look()
-    assert len(read_log(path)) == 3  # not so often
-    member.restored, member.ready = {("count", 2): 9}, frozenset({("count", 2)})
-    now[0] = 120 * MS
-    state.look()
-    assert read_log(path)[3:] == [
+def test_restored_records_are_logged_before_the_task_is_ready(member: Member) -> None:
+    assert len(member.look(110, restored={("count", 2): 7})) == 3  # too soon
+    assert member.look(120, restored={("count", 2): 9}, ready=frozenset({("count", 2)}))[3:] == [
         Entry(120 * MS, "restored", (2,), last=9),
         Entry(120 * MS, "state", (2,)),
     ]
 
 
-def test_how_far_standbys_are_is_logged_every_so_often(tmp_path: Path) -> None:
-    member, path = Looked(), tmp_path / "log"
-    member.duties = Duties(standbys=(("count", 1), ("count", 2)))
-    member.lags = {("count", 1): 5}
-    state, now = looks(path, member)
-    for tick, lags in ((100, {1: 5}), (160, {1: 5, 2: 9}), (170, {1: 0, 2: 0}), (220, {1: 0, 2: 1})):
-        member.lags = {("count", task): lag for task, lag in lags.items()}
-        now[0] = tick * MS
-        state.look()
-    lines = [(entry.t // MS, entry.last) for entry in read_log(path) if entry.event == "standbys"]
-    assert lines == [(100, -1), (160, 9), (220, 1)]
+def test_largest_lag_of_the_standbys_is_logged_from_time_to_time(member: Member) -> None:
+    first, second = ("count", 1), ("count", 2)
+    member.look(160, duties=Duties(standbys=(first, second)), lags={first: 5})
+    member.look(220, lags={first: 5, second: 9})
+    member.look(230, lags={first: 0, second: 0})
+    entries = member.look(280, lags={first: 0, second: 1})[3:]
+    assert [(entry.t // MS, entry.partitions, entry.last) for entry in entries] == [
+        (160, (1, 2), -1),
+        (220, (1, 2), 9),
+        (280, (1, 2), 1),
+    ]

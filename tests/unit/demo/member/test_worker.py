@@ -1,9 +1,12 @@
+"""A member of replay and backlog, with a consumer that plays a script."""
+
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
@@ -15,7 +18,7 @@ from demo.group.logs import Entry, LogWriter, read_log
 from demo.member import worker
 from demo.member.worker import Worker
 from kafka_assignors.errors import BrokerError
-from tests.unit.demo.group.worker_config import config
+from tests.unit.demo.story import worker_config
 
 TP = TopicPartition("t", 3)
 
@@ -28,13 +31,6 @@ class Record(NamedTuple):
     topic: str = "t"
     partition: int = 3
     leader_epoch: int = -1
-
-
-class Group(NamedTuple):
-    """As kafka-python's, as far as the member looks."""
-
-    generation_id: int
-    state: str
 
 
 Batch = dict[TopicPartition, list[Record]]
@@ -76,9 +72,9 @@ class FakeConsumer:
         self.leave.set()
         return {}
 
-    def group_metadata(self) -> Group:
+    def group_metadata(self) -> SimpleNamespace:
         state = MemberState.REBALANCING if self.generation == -1 else MemberState.STABLE
-        return Group(self.generation, state)
+        return SimpleNamespace(generation_id=self.generation, state=state)
 
     def assignment(self) -> set[TopicPartition]:
         return self.owned
@@ -119,19 +115,19 @@ def entries(folder: Path) -> list[Entry]:
     return read_log(folder / "m1.jsonl")
 
 
-def refusals(folder: Path) -> list[str]:
-    return [entry.note.partition(":")[0] for entry in entries(folder) if entry.event == "uncommitted"]
-
-
 def test_member_works_logs_commits_and_closes_in_this_order(
     consumer: FakeConsumer, log: LogWriter, tmp_path: Path
 ) -> None:
-    Worker(config(tmp_path), log).run(consumer.leave)
+    Worker(worker_config(tmp_path), log).run(consumer.leave)
     assert consumer.calls == ["commit 12", "close"]
     logged = entries(tmp_path)
-    assert [entry.event for entry in logged] == ["assigned", "joined", "opened", "done", "done"]
-    assert logged[1].generation == 7
-    assert [(e.partitions, e.first, e.last) for e in logged[3:5]] == [((3,), 10, 10), ((3,), 11, 11)]
+    assert [(e.event, e.partitions, e.first, e.generation) for e in logged] == [
+        ("assigned", (3,), -1, -1),
+        ("joined", (3,), -1, 7),
+        ("opened", (3,), -1, -1),
+        ("done", (3,), 10, -1),
+        ("done", (3,), 11, -1),
+    ]
     assert logged[3].began == logged[4].began < logged[3].t < logged[4].t
 
 
@@ -151,13 +147,17 @@ def test_record_is_logged_before_it_counts_as_processed_and_before_the_next_ones
     monkeypatch.setattr(
         worker._Listener, "processed", lambda _, record: order.append(f"done {record.offset}")
     )
-    Worker(config(tmp_path), log).run(consumer.leave)
+    Worker(worker_config(tmp_path), log).run(consumer.leave)
     assert order[:6] == ["work", "logged 10", "done 10", "work", "logged 11", "done 11"]
 
 
 def test_refused_commit_is_tried_again_until_it_is_taken_though_no_record_comes(
     consumer: FakeConsumer, log: LogWriter, tmp_path: Path
 ) -> None:
+    def moved_on() -> Batch:
+        consumer.refuse = CommitFailedError("moved on")
+        return {}
+
     def rejoining() -> Batch:
         consumer.generation = -1
         return {}
@@ -167,34 +167,23 @@ def test_refused_commit_is_tried_again_until_it_is_taken_though_no_record_comes(
         return {}
 
     consumer.refuse = RebalanceInProgressError()
-    consumer.polls = [
-        *(consumer.join, consumer.work, consumer.nothing),
-        *(rejoining, back, consumer.nothing, consumer.end),
-    ]
-    Worker(config(tmp_path), log).run(consumer.leave)
+    consumer.polls = [consumer.join, consumer.work, moved_on, rejoining, back, consumer.end]
+    Worker(worker_config(tmp_path), log).run(consumer.leave)
     assert consumer.calls == ["commit 12", "commit 12", "commit 12", "close"]
-    assert refusals(tmp_path) == ["RebalanceInProgressError"] * 2
+    refusals = [entry.note.partition(":")[0] for entry in entries(tmp_path) if entry.event == "uncommitted"]
+    assert refusals == ["RebalanceInProgressError", "CommitFailedError"]
 
 
-@pytest.mark.parametrize(
-    ("error", "is_refusal"), [(CommitFailedError("moved on"), True), (KafkaError("no broker"), False)]
-)
-def test_commit_that_the_group_refuses_is_logged_and_any_other_failure_ends_the_member(
-    consumer: FakeConsumer, log: LogWriter, tmp_path: Path, error: KafkaError, *, is_refusal: bool
+def test_commit_that_fails_for_another_reason_ends_the_member(
+    consumer: FakeConsumer, log: LogWriter, tmp_path: Path
 ) -> None:
-    consumer.refuse = error
-    consumer.polls = [consumer.join, consumer.work, consumer.end]
-    member = Worker(config(tmp_path), log)
-    if is_refusal:
-        member.run(consumer.leave)
-        assert set(refusals(tmp_path)) == {"CommitFailedError"}
-    else:
-        with pytest.raises(BrokerError, match="cannot commit"):
-            member.run(consumer.leave)
+    consumer.refuse = KafkaError("no broker")
+    with pytest.raises(BrokerError, match="cannot commit"):
+        Worker(worker_config(tmp_path), log).run(consumer.leave)
 
 
 def test_held_member_reads_nothing_before_go(consumer: FakeConsumer, log: LogWriter, tmp_path: Path) -> None:
-    member = Worker(replace(config(tmp_path), held=True), log)
+    member = Worker(replace(worker_config(tmp_path), held=True), log)
     consumer.join()
     go = threading.Event()
     waiting = threading.Thread(target=member.begin_on, args=(go,))
@@ -213,5 +202,5 @@ def test_member_that_is_asked_to_leave_warms_up_for_nothing_more(
         return consumer.join()
 
     consumer.polls = [gain_and_leave]
-    Worker(config(tmp_path), log).run(consumer.leave)
+    Worker(worker_config(tmp_path), log).run(consumer.leave)
     assert [entry.event for entry in entries(tmp_path)] == ["assigned", "joined"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
+from unittest.mock import Mock
 
 import kafka
 import pytest
@@ -15,7 +15,6 @@ from demo.data.flight_samples import partition_of
 from demo.group.logs import Entry, Event, LogWriter
 from demo.member.start import MemberConfig, StatefulConfig, WorkerConfig
 from demo.scenes import stage
-from kafka_assignors.errors import BrokerError
 
 
 class FakeGroup:
@@ -54,9 +53,8 @@ class FakeGroup:
             if isinstance(config, StatefulConfig):
                 others = tuple(p for p in self.owner if p % len(members) != members.index(member))
                 self.write(member, "state", *owned)
-                self.write(
-                    member, "standbys", *others[: self.partitions // len(members) * config.standbys], last=0
-                )
+                kept = others[: self.partitions // len(members) * config.standbys]
+                self.write(member, "standbys", *kept, last=0)
                 continue
             self.write(member, "revoked", *(p for p, owner in before.items() if owner == member))
             self.write(member, "assigned", *owned)
@@ -86,6 +84,8 @@ class RecordMetadata(NamedTuple):
 class FakeProducer:
     """Its records are acknowledged and processed at once."""
 
+    flush = close = add_errback = Mock()
+
     def __init__(self, group: FakeGroup) -> None:
         self._group = group
         self._sent = RecordMetadata(0, 0)
@@ -101,18 +101,11 @@ class FakeProducer:
         acknowledge(self._sent)
         self._group.work()
 
-    def add_errback(self, fail: object) -> None:
-        """No record fails."""
-
-    def flush(self, timeout: float) -> None:
-        """All is acknowledged."""
-
-    def close(self, timeout: float) -> None:
-        """Nothing to close."""
-
 
 class FakeFleet:
-    """Members that exist only in the group."""
+    """Members that exist only in the group; all run, and end at once."""
+
+    check = Mock()
 
     def __init__(self, group: FakeGroup) -> None:
         self._group = group
@@ -120,9 +113,7 @@ class FakeFleet:
     def __enter__(self) -> FakeFleet:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._group.logs.clear()
 
     def start(self, member: str, config: MemberConfig) -> None:
@@ -149,12 +140,11 @@ class FakeFleet:
     def wait(self, timeout: float) -> bool:
         return True
 
-    def check(self) -> None:
-        """All members run."""
-
 
 class FakeCluster:
     """A broker that knows what the group knows."""
+
+    close = Mock()
 
     def __init__(self, group: FakeGroup) -> None:
         self._group = group
@@ -173,11 +163,3 @@ class FakeCluster:
 
     def delete(self, topics: Collection[str], groups: Collection[str]) -> None:
         self._group.deleted |= {*topics, *groups}
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-def gone() -> None:
-    """Stand for a broker that has ended."""
-    raise BrokerError("the broker ended")

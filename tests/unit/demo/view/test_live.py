@@ -1,3 +1,5 @@
+"""Progress on a terminal, and elsewhere."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -8,33 +10,22 @@ from rich.console import Console
 
 from demo.view.live import Picture, View
 
-PICTURE = Picture("the pipeline", ("record", "try out", "forecast"), 1, "scenarios", 3, 25)
+PICTURE = Picture("the pipeline", ("record", "try out", "forecast"), 1, "scenarios", 3, 25, " trials")
 
 
-def drawn(*pictures: Picture) -> str:
-    """Draw pictures on a terminal; return an event and the last picture."""
-    out = io.StringIO()
+def test_terminal_shows_events_and_the_step_of_the_last_job_with_its_count() -> None:
+    out, bar = io.StringIO(), Console(file=io.StringIO(), width=100)
     console = Console(file=out, force_terminal=True, width=100, height=24, color_system=None)
     with View(console) as view:
-        for picture in pictures:
-            view.show(picture)
+        view.show(Picture("the failover", ("count", "drain"), 0))
         view.step("join m2")
-        bar = Console(file=io.StringIO(), width=100)
+        view.show(PICTURE)
         with bar.capture() as shown:
             bar.print(view._bar.get_renderable())
-    return out.getvalue().partition("join m2")[1] + shown.get()
-
-
-def test_terminal_shows_the_step_with_its_count() -> None:
-    text = drawn(PICTURE)
-    for part in ("join m2", "the pipeline: try out", "scenarios", "3 of 25"):
-        assert part in text
-
-
-def test_terminal_begins_anew_with_another_job() -> None:
-    text = drawn(PICTURE, Picture("the failover", ("count", "drain"), 0))
-    assert "the failover" in text
-    assert "try out" not in text
+    assert "join m2" in out.getvalue()
+    for part in ("the pipeline: try out", "scenarios", "3 of 25 trials"):
+        assert part in shown.get()
+    assert "the failover" not in shown.get()
 
 
 def test_plain_view_prints_a_line_a_step_and_else_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,13 +45,8 @@ def test_plain_view_prints_a_line_a_step_and_else_seldom(monkeypatch: pytest.Mon
         "join m2",
         "the pipeline: record",
         "the pipeline: record, 6 s",
-        "the pipeline: try out (scenarios), 3 of 25",
-        "the pipeline: try out (scenarios), 9 of 25",
-        "the pipeline: try out (scenarios), 25 of 25",
+        "the pipeline: try out (scenarios), 3 of 25 trials",
+        "the pipeline: try out (scenarios), 9 of 25 trials",
+        "the pipeline: try out (scenarios), 25 of 25 trials",
         "the pipeline: done",
     ]
-
-
-def test_unit_of_a_step_is_named() -> None:
-    picture = Picture("the replay, range", ("join m5", "drain"), 0, "lag 3", 4, 20, " s")
-    assert picture.line == "the replay, range: join m5 (lag 3), 4 of 20 s"
