@@ -67,10 +67,11 @@ def test_unfinished_backlog_is_measured_and_has_a_fault() -> None:
 
 def test_repeated_records_and_second_owners_are_counted_and_do_not_prolong_the_drain() -> None:
     logs = uneven_backlog()
-    second = [*logs.members["m2"], at(14, "assigned", 0), done(14, 16.5, 0, 25, 29)]
+    second = [*logs.members["m2"], at(14, "assigned", 0), done(14, 16.5, 0, 20, 24)]
     logs = dataclasses.replace(logs, members=dict(logs.members) | {"m2": second})
     result = measure_drain("range", logs, work_ms=100)
     assert (result["duplicates"], result["double_owned"], result["drain"]) == (5, 1, 6.0)
+    assert result["lag"]["total"][-1] == 0
 
 
 def test_run_that_never_began_is_refused() -> None:
