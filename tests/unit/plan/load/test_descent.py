@@ -101,6 +101,13 @@ def test_descent_ends_at_the_goal_or_without_budget() -> None:
         assert plan.load == load
 
 
+def test_a_difference_of_two_records_is_worth_an_exchange() -> None:
+    group = Group((member("a"), member("b")), {"t0": 4}, lags={"t0": [5, 4, 4, 3]})
+    plan = plan_of(group, [0, 0, 1, 1])
+    lowered(plan)
+    assert plan.load == 8
+
+
 RELAYED = Group(
     (member("a", ["t0"]), member("b", ["t0", "t1"]), member("c", ["t1"])),
     {"t0": 3, "t1": 3},
