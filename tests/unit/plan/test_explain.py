@@ -87,16 +87,6 @@ def test_a_move_into_a_rack_with_a_replica_says_so(old: str | None, new: str | N
     assert in_order.reason is Reason.DEALT
 
 
-def test_a_strategy_without_history_moves_nothing_for_balance() -> None:
-    """It deals in order; a partition dealt to its old owner counts as kept."""
-    group = Group((member("a", owned={"t0": [0, 1]}), member("b")), {"t0": 2})
-    target = {"a": {"t0": [0]}, "b": {"t0": [1]}}
-    assert [(w.reason, w.others) for w in why(group, target, in_order=True)] == [
-        (Reason.KEPT, ()),
-        (Reason.DEALT, ("a",)),
-    ]
-
-
 def test_a_departed_owner_is_named() -> None:
     """The newest claim of departed members counts, only for partitions that no member claims."""
     gone = member("x", owned={"t0": [0, 1]}, generation=3), member("y", owned={"t0": [0]}, generation=2)

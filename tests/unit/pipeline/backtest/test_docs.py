@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from kafka_assignors.cli.backtest.options import BY_DEFAULT
 from kafka_assignors.pipeline.backtest.files import RESULTS
 from kafka_assignors.pipeline.backtest.grid import CHOICES, SURROUNDINGS
 from kafka_assignors.pipeline.backtest.job import SERIES
@@ -26,3 +27,7 @@ def test_docs_name_every_column_of_series() -> None:
 def test_docs_name_every_parameter() -> None:
     for name in (*CHOICES, *SURROUNDINGS):
         assert f"`{name}" in PAGE, name
+
+
+def test_failover_is_not_tried_by_default() -> None:
+    assert "failover" not in BY_DEFAULT

@@ -110,22 +110,18 @@ def test_partition_is_empty_after_rows_that_end_early(step_s: float, last: int, 
     assert recorded.ended.tolist() == [False, is_empty]
 
 
-def test_partition_that_ends_before_the_backlog_leaves_the_service_rate_known() -> None:
+@pytest.mark.parametrize(("first", "step_s"), [(0, 60.0), (90, 10.0)], ids=["ends before", "appears after"])
+def test_partition_beside_the_backlog_leaves_the_service_rate_known(first: int, step_s: float) -> None:
+    """Of 100 steps, those from 20 to 80 have a backlog, in which two members read 10 records/s."""
+    served = round(10 * step_s)
     cells: list[Cell] = [(s, "a", 0, 0, 0, 0) for s in range(20)]
-    cells += [(s, "a", 0, 600, 600, 5_000) for s in range(20, 100)]
-    early: list[Cell] = [(s, "b", 0, 5, 5, 0) for s in range(10)]
+    cells += [(s, "a", 0, served, served, 5_000) for s in range(20, 80)]
+    cells += [(s, "a", 0, 0, 0, 0) for s in range(80, 100)]
+    beside: list[Cell] = [(s, "b", 0, 5, 5, 0) for s in range(first, first + 10)]
     rates = [
-        assembled(rows(of, step_s=60.0), recorded_members=2).history.service_rate
-        for of in (cells, cells + early)
+        assembled(rows(of, step_s=step_s), recorded_members=2).history.service_rate
+        for of in (cells, cells + beside)
     ]
-    assert rates == [5, 5]
-
-
-def test_partition_that_appears_after_the_backlog_leaves_the_service_rate_known() -> None:
-    cells: list[Cell] = [(s, "a", 0, 100, 100, 5_000) for s in range(30)]
-    cells += [(s, "a", 0, 0, 0, 0) for s in range(30, 60)]
-    late: list[Cell] = [(s, "b", 1, 5, 5, 0) for s in range(40, 60)]
-    rates = [assembled(rows(of), recorded_members=2).history.service_rate for of in (cells, cells + late)]
     assert rates == [5, 5]
 
 

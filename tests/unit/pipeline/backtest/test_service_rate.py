@@ -108,12 +108,6 @@ def test_commits_in_bursts_do_not_raise_the_service_rate() -> None:
     assert service_rate(served, np.full((60, 1), 1000.0), 1.0) == pytest.approx(10)
 
 
-def test_service_rate_with_known_members_is_the_groups_rate_divided() -> None:
-    served = np.tile([300.0, 100.0], (6, 1))
-    lag = np.tile([0.0, 900.0], (6, 1))
-    assert service_rate(served, lag, 10.0, recorded_members=4) == pytest.approx(10)
-
-
 def test_backlog_shorter_than_half_a_minute_has_no_service_rate() -> None:
     served, lag = np.full((6, 1), 50.0), np.full((6, 1), 900.0)
     assert service_rate(served, lag, 10.0) == pytest.approx(5)

@@ -107,10 +107,6 @@ def test_no_rows() -> None:
         assert decoded([], kind) == decoded([], kind, before=3) == []
 
 
-def test_nothing_but_nulls() -> None:
-    assert [row["problem"] for row in decoded([(None, None)] * 3)] == ["no-key"] * 3
-
-
 def test_bytes_of_a_null_are_not_read() -> None:
     """Arrow may leave bytes where a null is."""
     hidden = pa.array([KEY, VALUE, VALUE], SMALL)

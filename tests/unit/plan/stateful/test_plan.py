@@ -231,3 +231,23 @@ def test_group_is_checked() -> None:
         group(more=[PlannedSubtopology("0", 1)])
     with pytest.raises(ProblemError, match="negative"):
         group(partitions=-1)
+
+
+def test_standby_is_in_another_process() -> None:
+    there = group(member("a", process="p"), member("b", process="p"), member("c", process="q"), partitions=3)
+    plan = plan_stateful(there, ONE_STANDBY)
+    in_p = {*plan.standby["a"], *plan.standby["b"]}
+    assert in_p == set(plan.active["c"])
+
+
+def test_unknown_tasks_and_negative_lags_are_ignored() -> None:
+    strange = member("a", "9_9 0_7", "8_8", {"0_0": -1, "7_7": 5})
+    plan = plan_stateful(group(strange, partitions=1), ONE_STANDBY)
+    assert plan.active == {"a": tasks("0_0")}
+    assert plan.standby == {"a": ()}
+
+
+def test_plan_without_members_is_empty() -> None:
+    plan = plan_stateful(group(), NO_STANDBY)
+    assert plan.active == {}
+    assert not plan.probing

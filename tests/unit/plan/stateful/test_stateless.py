@@ -97,3 +97,13 @@ def test_stateless_tasks_do_not_decide_who_runs_a_free_stateful_one() -> None:
     plan = plan_stateful(there, ONE_STANDBY)
     assert {task for task in plan.active["a"] if task.subtopology == "0"} == {*tasks("0", (2, 3))}
     assert not plan.probing
+
+
+def test_round_without_a_promotion_moves_nothing() -> None:
+    """Although the target has stateless tasks elsewhere."""
+    a = member("a", *tasks("0", range(4)))
+    b = member("b", *tasks("1", range(3)), standby=tasks("0", (0, 1)), caught_up=False)
+    plan = plan_stateful(group(a, b, stateful=4, stateless=(3,)))
+    assert plan.probing
+    assert {m.member_id: tuple(m.active) for m in (a, b)} == dict(plan.active)
+    assert plan.active != plan.target_active
