@@ -47,7 +47,7 @@ class MissingExtraError(KafkaAssignorsError, ImportError):
 
     Args:
         extra: the extra of this package, also an attribute.
-        missing: the package that is not installed, also an attribute.
+        missing: the module that is not installed, also an attribute.
     """
 
     def __init__(self, extra: str, missing: str) -> None:
@@ -61,19 +61,15 @@ class MissingExtraError(KafkaAssignorsError, ImportError):
 
 
 @contextmanager
-def needs_extra(extra: str, package: str | None = None) -> Iterator[None]:
-    """Turn a failed import in the block into a `MissingExtraError`.
+def needs_extra(extra: str) -> Iterator[None]:
+    """Turn the import of a missing module in the block into a `MissingExtraError`.
 
-    Args:
-        extra: the extra that the block needs.
-        package: the package to name.  None: the module that is missing.  If it is one of ours, or the import
-            fails for another reason, the error passes unchanged.
+    Other failures pass unchanged: a module of this package is missing, or an installed one cannot be loaded.
     """
     try:
         yield
-    except ImportError as error:
-        module = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-        missing = package or module
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
         if missing in {"", "kafka_assignors"}:
             raise
         raise MissingExtraError(extra, missing) from error

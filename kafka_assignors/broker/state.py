@@ -162,7 +162,7 @@ def _supervisor(running: Running) -> psutil.Process | None:
 
 
 def _process(pid: int) -> psutil.Process | None:
-    with needs_extra("broker", "psutil"):
+    with needs_extra("broker"):
         import psutil
     try:
         process = psutil.Process(pid)

@@ -18,7 +18,7 @@ from functools import lru_cache, partial
 from kafka_assignors.errors import needs_extra
 from kafka_assignors.metrics.exported import ExportedConsumers, Family, HasMetrics, unit_of, words_of
 
-with needs_extra("otel", "opentelemetry-api"):
+with needs_extra("otel"):
     from opentelemetry.metrics import (
         CallbackOptions,
         Meter,

@@ -18,7 +18,7 @@ from kafka_assignors.metrics.exported import (
     words_of,
 )
 
-with needs_extra("prometheus", "prometheus-client"):
+with needs_extra("prometheus"):
     from prometheus_client import REGISTRY, CollectorRegistry
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     from prometheus_client.registry import Collector

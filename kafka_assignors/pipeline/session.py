@@ -81,7 +81,7 @@ def connector_jars(*, on_progress: OnProgress = silent) -> tuple[Path, ...]:
         PipelineError: the pipeline does not support this version of Spark.
         BrokerError: a jar is missing and cannot be fetched.
     """
-    with needs_extra("spark", "pyspark"):
+    with needs_extra("spark"):
         from pyspark import __version__ as spark
     minor = ".".join(spark.split(".")[:2])
     if minor not in VERSIONS:
@@ -149,7 +149,7 @@ def local_session(
         BrokerError: a jar is missing and cannot be fetched.
         PipelineError: Spark does not start, or this version is not supported.
     """
-    with needs_extra("spark", "pyspark"):
+    with needs_extra("spark"):
         from pyspark.sql import SparkSession
     java = find_java("Spark")
     jars = connector_jars(on_progress=on_progress)

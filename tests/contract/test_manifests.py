@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from kafka_assignors.cli.size.serve import METRICS
+from tests.support.waiting import PATIENCE_S
 from tests.unit.cli.size.sized_group import shown_report
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +48,7 @@ def refusal(manifest: Any, schema: str, folder: Path) -> str:
         [sys.executable, "-m", "check_jsonschema", "--schemafile", SCHEMAS / schema, file],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     return "" if done.returncode == 0 else done.stdout + done.stderr

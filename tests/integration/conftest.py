@@ -66,7 +66,8 @@ class FreshNames:
                 [
                     NewTopic(n, num_partitions=p, replication_factor=1)
                     for n, p in zip(names, partitions, strict=True)
-                ]
+                ],
+                wait_for_metadata=True,
             )
         finally:
             admin.close()

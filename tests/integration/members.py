@@ -29,6 +29,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.member_process import Event, run_member
 from tests.support.group.described import assigned_in
+from tests.support.waiting import PATIENCE_S
 
 # Forked from a process that has imported everything, so that members start quickly.
 MEMBERS = multiprocessing.get_context("forkserver")
@@ -36,7 +37,6 @@ MEMBERS.set_forkserver_preload(["pytest", "kafka_assignors", "tests.integration.
 
 SESSION_MS = 6000
 HEARTBEAT_MS = 500
-DEADLINE_S = 60.0
 QUIET_S = 0.15
 
 Owned = dict[str, frozenset[TopicPartition]]
@@ -338,7 +338,7 @@ class Group:
 
 
 def wait_until(
-    news: threading.Condition, condition: Callable[[], object], what: str, deadline_s: float = DEADLINE_S
+    news: threading.Condition, condition: Callable[[], object], what: str, deadline_s: float = PATIENCE_S
 ) -> None:
     """Wait for a condition, checked after each event and every 50 ms."""
     deadline = time.monotonic() + deadline_s

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+from tests.support.waiting import PATIENCE_S
+
 COMMAND = (sys.executable, "-m", "kafka_assignors")
 ENV = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "80"}
 
@@ -13,7 +15,7 @@ ENV = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "80"}
 def run_command(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Run ``kafka-assignors WORDS`` to its end."""
     return subprocess.run(
-        [*COMMAND, *words], env=ENV | env, capture_output=True, text=True, timeout=90, check=False
+        [*COMMAND, *words], env=ENV | env, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import psutil
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
+"""Only what hangs takes as long, also on a busy machine."""
 
 
 def until(

@@ -69,12 +69,12 @@ def test_missing_cli_extra_is_named() -> None:
         (
             ["prometheus_client"],
             "{import kafka_assignors.metrics.prometheus}",
-            "prometheus-client is not installed: pip install 'kafka-assignors[prometheus]'",
+            "prometheus_client is not installed: pip install 'kafka-assignors[prometheus]'",
         ),
         (
             ["opentelemetry"],
             "{import kafka_assignors.metrics.otel}",
-            "opentelemetry-api is not installed: pip install 'kafka-assignors[otel]'",
+            "opentelemetry is not installed: pip install 'kafka-assignors[otel]'",
         ),
     ],
     ids=["stateful", "pipeline", "prometheus", "otel"],

@@ -37,7 +37,7 @@ def download(into: Path) -> Downloader:
     Raises:
         MissingExtraError: ``jgo`` is not installed.
     """
-    with needs_extra("broker", "jgo"):
+    with needs_extra("broker"):
         from jgo.maven import MavenContext
     mirror = os.environ.get(MIRROR, "").strip().rstrip("/")
     where = f"the mirror {mirror}" if mirror else "Maven's central repository"

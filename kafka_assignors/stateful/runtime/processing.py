@@ -51,7 +51,6 @@ class Processing:
         self._next_commit = 0.0
         self._committed_at = clock()  # so that ``commit_age_s`` also grows before the first commit
         self._damaged: dict[ActiveTask, StateDamagedError] = {}
-        self._processed: set[ActiveTask] = set()  # since the last complete commit
         self._is_full = False  # whether uncommitted changes are over the limit, and a commit failed
         self._rewound: dict[TopicPartition, int] = {}  # partition rewound in this turn -> its offset
 
@@ -69,18 +68,16 @@ class Processing:
 
     def commit(self, wait_s: float = 0.0) -> bool:
         """Commit all work (see ``Commits.commit``); return whether only that of damaged stores is missing."""
-        self._processed |= {active for active in self._tasks.actives.values() if active.done}
         result = self._commits.commit(self._tasks.actives.values(), wait_s)
         for active, error in result.damaged.items():
-            self._processed.discard(active)
             self.suspend(active, error)
         if result.is_complete:
             self._is_full = False
             self._committed_at = self._clock()
-            for active in self._processed:
-                if active.copy is not None:
+            for active in self._tasks.actives.values():
+                if active.has_processed and active.copy is not None:
                     active.copy.in_doubt = False
-            self._processed.clear()
+                active.has_processed = False
         return result.is_complete
 
     def commit_if_due(self, wait_s: float = 0.0) -> bool:

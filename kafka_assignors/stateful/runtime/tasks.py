@@ -38,6 +38,7 @@ class ActiveTask:
         flushed_at: when `FlushSchedule` last flushed its store, or first saw it open; infinite before.
         began: source partition -> offset of the first record since the last commit.
         done: source partition -> offset to commit.
+        has_processed: whether it has processed records since the last complete commit or ``undo``.
     """
 
     task: Task
@@ -51,6 +52,7 @@ class ActiveTask:
     flushed_at: float = float("inf")
     began: dict[TopicPartition, int] = field(default_factory=dict)
     done: dict[TopicPartition, OffsetAndMetadata] = field(default_factory=dict)
+    has_processed: bool = False
 
     def take(self, record: ConsumerRecord) -> None:
         """Process one record.
@@ -70,6 +72,7 @@ class ActiveTask:
             raise
         self.began.setdefault(partition, record.offset)
         self.done[partition] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
+        self.has_processed = True
 
     @property
     def uncommitted_bytes(self) -> int:
@@ -83,6 +86,7 @@ class ActiveTask:
         began = dict(self.began)
         self.began.clear()
         self.done.clear()
+        self.has_processed = False
         return began
 
 

@@ -66,7 +66,7 @@ class StateDir:
     def __init__(
         self, store_dir: str | os.PathLike[str], application: str, *, clock: Callable[[], float] = time.time
     ) -> None:
-        with needs_extra("stateful", "filelock"):
+        with needs_extra("stateful"):
             import filelock
         text("application", application)
         self.path = Path(store_dir) / _quoted(application)

@@ -46,7 +46,7 @@ class Stores:
     """
 
     def __init__(self, options: StoreOptions | None = None) -> None:
-        with needs_extra("stateful", "rocksdict"):
+        with needs_extra("stateful"):
             import rocksdict
         self._library: Any = rocksdict
         self._options = options or StoreOptions()

@@ -24,8 +24,9 @@ from kafka_assignors.lag.fetch.link import client_without_topic_creation
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import write
-from tests.integration.members import DEADLINE_S, HEARTBEAT_MS, Group, Member
+from tests.integration.members import HEARTBEAT_MS, Group, Member
 from tests.integration.stateful.stateful_app import App
+from tests.support.waiting import PATIENCE_S
 
 LONG_SESSION_MS = 30_000
 """No session ends during a test, so a member that is missing has left."""
@@ -187,7 +188,7 @@ def test_changed_subscription_is_the_cause(fresh: FreshNames) -> None:
 
 
 def _poll_until(consumer: KafkaConsumer, condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
+    deadline = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline
         consumer.poll(timeout_ms=50)

@@ -28,8 +28,8 @@ from kafka.structs import TopicPartition
 
 from kafka_assignors.stateful import StateDir, Stores
 from tests.integration.conftest import FreshNames
+from tests.support.waiting import PATIENCE_S
 
-DEADLINE_S = 60.0
 MEMBER = "tests.integration.stateful.stateful_member"
 ROOT = Path(__file__).parents[3]
 
@@ -108,7 +108,7 @@ class Member:
 
     def wait(self) -> int:
         """Wait for its end."""
-        code = self._process.wait(DEADLINE_S)
+        code = self._process.wait(PATIENCE_S)
         self._end()
         return code
 
@@ -231,10 +231,10 @@ class App:
 
     def wait_until(self, condition: Callable[[], object], what: str) -> None:
         """Check the condition after each event, and at intervals."""
-        deadline = time.monotonic() + DEADLINE_S
+        deadline = time.monotonic() + PATIENCE_S
         while not condition():
             if time.monotonic() > deadline:
-                raise TimeoutError(f"waited {DEADLINE_S} s for {what}")
+                raise TimeoutError(f"waited {PATIENCE_S} s for {what}")
             with self.news:
                 self.news.wait(0.05)
 

@@ -13,6 +13,7 @@ import pytest
 
 from bench.pauses.figures import Delivery, Figures, Ownership, missing, owned_twice, pauses
 from tests.support.examples import ROOT
+from tests.support.waiting import PATIENCE_S
 
 PROGRAMS = (
     "bench",
@@ -48,7 +49,7 @@ def test_command_of_the_page_has_a_program_that_knows_its_options(program: str, 
 def test_program_shows_its_options(program: str) -> None:
     """So each module it starts with can be imported."""
     command = [sys.executable, "-m", program, "--help"]
-    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     assert "usage:" in done.stdout
 

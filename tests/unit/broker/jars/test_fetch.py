@@ -17,7 +17,7 @@ from kafka_assignors.broker.jars import fetch_jars
 from kafka_assignors.broker.jars.lock import Jar
 from kafka_assignors.broker.progress import Progress
 from kafka_assignors.errors import BrokerError, MissingExtraError
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 from tests.unit.broker.jars.mirror import Mirror
 
 # jgo leaves the connection of a "404 Not Found" to the garbage collector, which warns.
@@ -87,7 +87,7 @@ def test_second_call_needs_neither_network_nor_jgo(mirror: Mirror) -> None:
     seen: list[Progress] = []
     assert fetch_jars("test", jars=mirror.jars, on_progress=seen.append) == files
     assert seen == []
-    out, err = child(mirror.jars, "import sys; sys.modules['jgo'] = None\n").communicate(timeout=60)
+    out, err = child(mirror.jars, "import sys; sys.modules['jgo'] = None\n").communicate(timeout=PATIENCE_S)
     assert (out.strip(), err) == ("3", "")
 
 
@@ -169,7 +169,7 @@ def test_one_dropped_connection_is_retried(mirror: Mirror) -> None:
 def test_concurrent_processes_do_not_interfere(mirror: Mirror, cache: Path) -> None:
     children = [child(mirror.jars) for _ in range(4)]
     for each in children:
-        assert each.communicate(timeout=60) == ("3\n", "")
+        assert each.communicate(timeout=PATIENCE_S) == ("3\n", "")
     mirror.close()
     files = fetch_jars("test", jars=mirror.jars)
     assert [file.read_bytes() for file in files] == list(CONTENTS.values())
@@ -197,7 +197,7 @@ def test_full_disk_is_one_line_with_advice(mirror: Mirror) -> None:
     def no_large_files() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
-    out, err = child(mirror.jars, limit=no_large_files).communicate(timeout=60)
+    out, err = child(mirror.jars, limit=no_large_files).communicate(timeout=PATIENCE_S)
     assert out == ""
     assert err.startswith("cannot write the jars to ")
     assert err.rstrip().endswith("File too large; set KAFKA_ASSIGNORS_CACHE to a directory with 100 MB free")
@@ -212,5 +212,5 @@ def test_impossible_cache_directory_is_named(mirror: Mirror, cache: Path) -> Non
 
 
 def test_missing_jgo_names_the_extra(mirror: Mirror) -> None:
-    _, err = child(mirror.jars, "import sys; sys.modules['jgo'] = None\n").communicate(timeout=60)
+    _, err = child(mirror.jars, "import sys; sys.modules['jgo'] = None\n").communicate(timeout=PATIENCE_S)
     assert err.strip() == str(MissingExtraError("broker", "jgo"))

@@ -12,6 +12,7 @@ import pytest
 from kafka_assignors.lag.feed.sources import PolledLoad
 from kafka_assignors.plan import TopicPartition
 from tests.support.threads import thread_limit_reached
+from tests.support.waiting import PATIENCE_S
 
 ALL = [TopicPartition("t", p) for p in range(2)]
 ARRIVALS = {ALL[0]: 5.0, ALL[1]: 7.4}
@@ -109,7 +110,7 @@ def test_hanging_function_blocks_no_caller(source: PolledLoad, function: Functio
     function.now += 11
     source._thread.submit(lambda: None)  # looks at the clock
     function.asked.acquire()
-    assert function.asked.acquire(timeout=60)
+    assert function.asked.acquire(timeout=PATIENCE_S)
     assert source.look(ALL).arrivals == {ALL[0]: 5, ALL[1]: 7}
     function.now += 30
     expected = source.look(ALL)
@@ -161,7 +162,7 @@ def test_close_does_not_wait_for_a_hanging_function(
     function.may_answer.clear()
     source = PolledLoad(function, 10.0, MAX_AGE_S)
     source.look(ALL)
-    assert function.asked.acquire(timeout=60)
+    assert function.asked.acquire(timeout=PATIENCE_S)
     with caplog.at_level(logging.WARNING, "kafka_assignors"):
         source.close()
     assert "load_source has not ended within 0.01 s of close()" in caplog.text

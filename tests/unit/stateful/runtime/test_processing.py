@@ -87,6 +87,22 @@ def test_commit_of_a_record_ends_the_doubt_about_restored_state(bench: Bench) ->
     assert [copy.in_doubt for copy in copies] == [False, True]
 
 
+def test_commit_of_earlier_work_does_not_end_the_doubt_about_state_damaged_since(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = bench.copy(T0)
+    bench.process(T0, b"a")
+    bench.cluster.commit_fails = NodeNotReadyError()
+    assert not bench.processing.commit()
+    break_store(monkeypatch, copy.store, "get", FLIPPED)
+    bench.process(T0, b"b")
+    copy.in_doubt = True  # as when it is wiped
+    bench.cluster.commit_fails = None
+    assert bench.processing.commit()
+    assert bench.cluster.committed == {T0: 1}
+    assert copy.in_doubt
+
+
 def test_state_damaged_by_its_commit_stays_in_doubt(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Changelog and offsets are written, which proves nothing about the store."""
     copy = bench.copy(T0)
