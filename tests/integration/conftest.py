@@ -27,6 +27,7 @@ from kafka_assignors.broker.docker import PORT, compose_command, compose_file
 from kafka_assignors.broker.ports import free_ports
 from tests.integration.guarded import Guarded, guarded_broker, make_coordinators
 from tests.support.broker.backend import WANTED
+from tests.support.waiting import PATIENCE_S
 
 FAULTS = "faults"  # property of a chaos test: kind -> number of faults
 FOLDER = Path(__file__).parent
@@ -66,9 +67,9 @@ class FreshNames:
                 [
                     NewTopic(n, num_partitions=p, replication_factor=1)
                     for n, p in zip(names, partitions, strict=True)
-                ],
-                wait_for_metadata=True,
+                ]
             )
+            admin.wait_for_topics(names, timeout_ms=round(1000 * PATIENCE_S))
         finally:
             admin.close()
         return names

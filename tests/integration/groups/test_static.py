@@ -58,6 +58,7 @@ class Instances:
             "consumer_type": self._consumer_type,
             "metadata_max_age_ms": MAX_AGE_MS,
             "poll_ms": 1000,
+            "session_timeout_ms": 60_000,  # a restart takes seconds on a busy machine
             **settings,
         }
         member = self.group.join(self._strategy, group_instance_id=instance_id, **settings)
