@@ -13,6 +13,7 @@ from kafka_assignors.forecast.bucket.table import Table
 from kafka_assignors.forecast.model import Model
 from kafka_assignors.forecast.season import UNKNOWN_TOTAL
 from kafka_assignors.forecast.settings import QUARTER, SECOND
+from tests.support.quick import long
 
 SETTINGS = LoadSettings(step_s=300, horizon_s=3600)
 MIDNIGHT_S = 1_700_006_400
@@ -71,7 +72,7 @@ def test_models_learn_what_the_model_of_each_partition_learns(zone: str, begin_s
     assert (table.totals[:, :2] >= 0).all()
 
 
-@pytest.mark.parametrize(("by_day", "weekend", "most"), [(0.0, 1.0, 1.035), (0.8, 0.4, 1.07)])
+@pytest.mark.parametrize(("by_day", "weekend", "most"), [long(0.0, 1.0, 1.035), (0.8, 0.4, 1.07)])
 def test_random_arrivals_are_forecast_nearly_as_by_their_true_rate(
     by_day: float, weekend: float, most: float
 ) -> None:
