@@ -1,4 +1,7 @@
-"""All errors of this package.  Each class stands for one reaction of the caller."""
+"""The errors of this package; a few subclasses are beside their code.
+
+Each class stands for one reaction of the caller.
+"""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ class Assignor(StrategyHooks):
         is_classic_only = self.is_classic_only or self.options.is_classic_only
         try:
             plan = self._assign(cluster, members)
-            # The broker's own assignors ignore racks.
+            # With racks, the broker must not convert the group (KIP-848): its own assignors ignore racks.
             has_racks = self.by_rack and plan.group.in_racks is not None
             assignments = convert.encode_assignment(
                 plan, CLASSIC_ONLY if is_classic_only or has_racks else b""

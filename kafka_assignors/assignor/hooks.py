@@ -76,7 +76,7 @@ class StrategyHooks(AbstractPartitionAssignor):
     def upgrading_from(cls, *eager: type[AbstractPartitionAssignor]) -> list[type[AbstractPartitionAssignor]]:
         """List strategies for the first bounce of an upgrade: this one, then the group's current ones.
 
-        The second bounce lists this strategy alone (KIP-726).
+        The second bounce lists this strategy alone (KIP-429).
 
         Raises:
             ConfigurationError: no current strategy is given, one of them cannot run eager, or this one is not

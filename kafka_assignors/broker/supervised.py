@@ -101,7 +101,7 @@ class Supervised:
         return error_line(self._spec.log, self._log_begin)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the broker ends.  Returns False after ``timeout_s``."""
+        """Wait until the broker ends or is detached.  Returns False after ``timeout_s``."""
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:

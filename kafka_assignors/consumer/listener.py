@@ -95,13 +95,14 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
         """Commit, and drop lost partitions.
 
-        A cooperative consumer passes only the partitions it loses; an eager one passes all, each time.
+        A cooperative consumer passes only the partitions it loses; an eager one passes its whole
+        assignment, each time.
         """
         passed = frozenset(revoked)
         await self._commit_processed(passed)
         if runs_cooperative(self._consumer) or is_closing(self._consumer):
             await self._forget(passed)
-        else:  # an eager consumer does not pass partitions that it loses by unsubscribing
+        else:  # ``unsubscribe`` empties the assignment of an eager consumer, so they are not in ``passed``
             await self._forget(self._owned - passed)
 
     async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:

@@ -34,7 +34,7 @@ UNKNOWN_LAG = -1
 """In ``Group.lags``: the lag is unknown."""
 
 _MOST_RECORDS = 2**62
-"""Limit of the sum of all loads: half of the range of 64 bits, so that no sum overflows."""
+"""Limit of the sum of all loads: half of the largest int64, so that no sum overflows."""
 
 NO_MEMBER = -1
 """No member, in arrays of member indices."""

@@ -64,7 +64,8 @@ class StatefulConsumer:
 
     Raises:
         OptionError: a setting is missing or invalid.  (``KafkaConsumer`` raises other errors for its own.)
-        TopologyError: topics are missing, or those of a subtopology differ in partitions.
+        TopologyError: source topics are missing; the topics of a subtopology, or its changelog, differ in
+            partitions.
         ChangelogError: a changelog cannot be created, or its settings would lose state.
         StateError: the directory is in use, full, or not accessible.
         MissingExtraError: an extra is not installed; the message names it.
@@ -156,9 +157,10 @@ class StatefulConsumer:
     def close(self) -> None:
         """Ask ``run`` to end, and return at once.  Safe to repeat, from any thread or a signal handler.
 
-        ``run`` ends within ``close_timeout_s`` of this call; if ``process`` still runs then, soon after that
-        record, without a commit.  The next owner processes again all records that are not committed by then.
-        A consumer that never ran is closed before this method returns; ``run`` then does nothing.
+        ``run`` ends within ``close_timeout_s`` of this call.  If a call of ``process`` lasts longer, ``run``
+        ends soon after that call, without a commit.  The next owner processes again all records that are not
+        committed by then.  A consumer that never ran is closed before this method returns; ``run`` then does
+        nothing.
         """
         self._closing.set()
         if self._used.acquire(blocking=False):
@@ -291,8 +293,8 @@ class StatefulConsumer:
     def _finish(self) -> None:
         """Commit the last work and repair the changelogs, while time is left.
 
-        A join or an absent broker may delay a commit.  Only this member can repair a changelog: the
-        next owner restores its store from that changelog.
+        A join or an absent broker may delay a commit.  Only this member can repair a changelog,
+        because its store has the right values: the next owner has only the changelog.
         """
         with self._lock:
             self._processing.pause_tasks(self._tasks.actives.values())

@@ -29,7 +29,7 @@ class CooperativeLagAwareAssignor(LagAssignor):
 
     name = "cooperative-lag-aware"
     protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
-    by_rack = True  # when lag is unknown
+    by_rack = True  # while no lag is known, or all lag is 0
     options_type = CooperativeLagOptions
     by_forecast = True
     over_topics = True

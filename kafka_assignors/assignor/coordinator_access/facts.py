@@ -45,8 +45,9 @@ class CoordinatorFacts:
     def owned(self) -> list[TopicPartition] | None:
         """Return the partitions of the consumer's assignment.
 
-        None without a consumer.  Empty once the next join has reported a lost membership.  When a
-        cooperative consumer joins, it still owns these partitions; an eager one has revoked them.
+        None without a consumer.  After a lost membership, they stay until the next join has told the
+        listener of the loss.  When a cooperative consumer joins, it still owns its partitions; an eager one
+        has revoked them.
         """
         subscription = getattr(self._live(), "_subscription", None)
         return None if subscription is None else list(subscription.assigned_partitions())
@@ -132,10 +133,9 @@ class CoordinatorFacts:
         return float(coordinator._cluster._last_successful_refresh_ms) / 1000
 
     def metadata_response_at(self) -> float:
-        """Return a time (``time.monotonic``).  Any metadata update after it answers a request made now.
+        """Return the time (``time.monotonic``) after which a metadata update answers a request made now.
 
-        ``inf`` while another update is under way: it may have been requested for other topics.  Without a
-        consumer the time is now.
+        It is now; or ``inf`` while an update is under way, which may have been requested for other topics.
         """
         coordinator = self._live()
         is_under_way = coordinator is not None and coordinator._cluster.metadata_refresh_in_progress

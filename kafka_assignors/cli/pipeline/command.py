@@ -28,7 +28,7 @@ def command() -> None:
 
 @command.command("entry")
 def entry() -> None:
-    """Print the path of the script for spark-submit; the command line follows it."""
+    """Print the path of the script to pass to spark-submit; its arguments are those of ``pipeline``."""
     click.echo(Path(__file__).with_name("submit.py"))
 
 
@@ -56,7 +56,8 @@ def entry() -> None:
     type=float,
     default=105.0,
     help="How long a sample may be behind the newest one of its partition. A step and its forecast are "
-    "published after that, and consumers ignore forecasts older than load_max_age_ms (900 s).",
+    "published this long after the step's end; consumers ignore forecasts older than load_max_age_ms "
+    "(900 s).",
 )
 @reset_option("The groups' auto_offset_reset, which a broker does not know.")
 @click.option(
@@ -65,7 +66,7 @@ def entry() -> None:
     metavar="DAYS",
     type=click.FloatRange(min=1),
     default=FORGET_S / DAY_S,
-    help="The model drops the state of a partition without samples after this time.",
+    help="After this time without samples of a partition, the model drops its state.",
 )
 @click.option(
     "--zone",

@@ -1,10 +1,10 @@
 """The rebalances of a group, from snapshots of it.  Pure.
 
-A snapshot shows the group at one moment, and a broker describes members' subscriptions and assignments only
-while the group is stable.  So a rebalance is the difference of two stable snapshots:
+A snapshot shows the group at one moment.  While a classic group rebalances, a broker describes neither
+subscriptions nor assignments of members.  So a rebalance is the difference of two stable snapshots:
 
-- Several rebalances between two snapshots appear as one.  ``generations`` is their number if members report
-  generations.
+- Several rebalances between two snapshots appear as one.  ``generations`` is their number if members (or, of
+  a group of the new protocol, the broker) report generations.
 - A rebalance between two snapshots that changes nothing in the description is not seen.
 - The broker does not describe the leader, its requests for rebalances, or why a member is gone.  If no
   described change explains a rebalance, its cause is unknown.
@@ -42,7 +42,7 @@ class MoveReason(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class SeenMove:
-    """A partition with a new owner."""
+    """A partition whose owner changed."""
 
     tp: TopicPartition
     old: str | None  # last known owner, which may have revoked it before; None: no owner is known
@@ -78,7 +78,7 @@ class Snapshot:
 
     @property
     def is_stable(self) -> bool:
-        """Whether subscriptions and assignments are known."""
+        """Whether no rebalance is under way, so that subscriptions and assignments are known."""
         return state_name(self.group) not in REBALANCING
 
 

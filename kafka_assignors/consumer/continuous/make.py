@@ -89,7 +89,8 @@ def make_continuous(consumer: KafkaConsumer) -> bool:
 def _wrap_poll(consumer: KafkaConsumer) -> None:
     """Wrap a turn of ``poll()``: mark that it runs, and count the records delivered during a join.
 
-    Before that, drop a batch that was read to its end: a resumed partition would stand still behind it.
+    Before that, drop a batch that was read to its end: while it is the current one, kafka-python reads
+    nothing from a partition that was paused and resumed.
     """
     reference = weakref.ref(consumer)
 

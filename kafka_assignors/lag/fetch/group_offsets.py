@@ -187,7 +187,8 @@ class GroupsReading:
         read_at: when the coordinator returned the commits of each group, on the clock of ``time.monotonic``.
         end_read_at: when a broker answered for each end of a group's reading, on the same clock.
         no_offsets: why no end at all is known, if a broker did not answer; else None.
-        is_complete: whether each partition has its offsets or a permanent error.
+        is_complete: whether each group is known or failed for good, and each partition of theirs has its
+            offsets or a permanent error.
         connection_failed: whether a broker did not answer, so that a new link may help.
     """
 

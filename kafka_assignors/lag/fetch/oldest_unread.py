@@ -6,8 +6,8 @@ the first batch is larger than the partition's bytes (KIP-74).  Such partitions 
 bytes, and at last each in a request of its own.
 
 A batch may have any size, so the responses in flight have a budget of bytes, which the leaders share.  The
-first single-partition request to a leader is sent alone.  The size of its response decides how many follow at
-once.
+first single-partition request to a leader is sent alone.  The largest response so far decides how many
+follow at once.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class OldestUnreadFetch:
 
     @property
     def connection_failed(self) -> bool:
-        """Whether a request failed for good, or a broker did not answer, so that a new link may help."""
+        """Whether a new link may help: a request failed on this one for good, or a broker did not answer."""
         return self.failure is not None or any(p in self._unanswered for p in self._pending(self._next))
 
     def _pending(self, positions: Iterable[ReadPosition]) -> list[ReadPosition]:

@@ -22,8 +22,8 @@ ALL = (slice(None), slice(None))
 class TransportProblem:
     """A transport problem: the partitions of each row, and the members that may get them.
 
-    A row is a lot (``deal.Lots``): a topic or, with racks, a part of one.  Only the owners of its partitions
-    differ.
+    A row is a lot (``deal.Lots``): a topic or, with racks, a part of one.  Its partitions differ only in
+    their owners.
 
     Attributes:
         supply: partitions of each row, shape (rows,).
@@ -100,7 +100,7 @@ class Load(Goal):
 
 
 class Away(Goal):
-    """Near: the cost is the units of members that are in no rack of the row's replicas (KIP-881)."""
+    """Near: the cost is the units of members that are ``away`` (KIP-881)."""
 
     fixed = True
 

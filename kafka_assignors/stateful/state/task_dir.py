@@ -53,7 +53,7 @@ class TaskDir:
         checkpoint.write(self.path / "checkpoint", positions)
 
     def confirm_checkpoint(self) -> bool:
-        """Renew the checkpoint's time, because the store is still there and has applied nothing newer.
+        """Renew the checkpoint's time, because the store is still at the checkpoint's position.
 
         Returns:
             Whether the time was renewed.  If not, the copy counts as older than it is.
