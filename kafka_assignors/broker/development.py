@@ -177,8 +177,9 @@ def _start_container(
 def _directory(data_dir: str | Path | None) -> Iterator[tuple[Path, int]]:
     """Create and lock the broker's directory; on an error remove it, unless it is the user's.
 
-    Kafka locks its directory only after writing to it, and these writes would end a broker that runs there.
-    The broker's processes inherit our lock, and hold it until the last of them ends.
+    Kafka's own lock comes too late: a second broker would write to the directory before it finds the lock,
+    and the first broker would end because of these writes.  The broker's processes inherit our
+    lock, and hold it until the last of them ends.
     """
     try:
         if data_dir is None:

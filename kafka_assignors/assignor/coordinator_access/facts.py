@@ -33,7 +33,7 @@ class CoordinatorFacts:
         self._client_rack: str | None = None
 
     def is_unknown_version(self) -> bool:
-        """Whether the coordinator lacks a private part that this package uses."""
+        """Whether the coordinator lacks a part in ``_PRIVATE``."""
         coordinator = self._live()
         return coordinator is not None and not all(hasattr(coordinator, name) for name in _PRIVATE)
 
@@ -46,8 +46,8 @@ class CoordinatorFacts:
         """Return the partitions of the consumer's assignment.
 
         None without a consumer.  After a lost membership, they stay until the next join has told the
-        listener of the loss.  When a cooperative consumer joins, it still owns its partitions; an eager one
-        has revoked them.
+        listener of the loss.  They also stay while an eager consumer joins, although its listener was told
+        that they are revoked.
         """
         subscription = getattr(self._live(), "_subscription", None)
         return None if subscription is None else list(subscription.assigned_partitions())
@@ -133,9 +133,9 @@ class CoordinatorFacts:
         return float(coordinator._cluster._last_successful_refresh_ms) / 1000
 
     def metadata_response_at(self) -> float:
-        """Return the time (``time.monotonic``) after which a metadata update answers a request made now.
+        """Return a limit: metadata answers a request made now if its ``metadata_updated_at`` is later.
 
-        It is now; or ``inf`` while an update is under way, which may have been requested for other topics.
+        ``inf`` while an update is under way, which may have been requested for other topics.
         """
         coordinator = self._live()
         is_under_way = coordinator is not None and coordinator._cluster.metadata_refresh_in_progress

@@ -28,7 +28,7 @@ def command() -> None:
 
 @command.command("entry")
 def entry() -> None:
-    """Print the path of the script to pass to spark-submit; its arguments are those of ``pipeline``."""
+    """Print the path of the script to pass to spark-submit; its arguments begin with ``pipeline run``."""
     click.echo(Path(__file__).with_name("submit.py"))
 
 
@@ -56,8 +56,8 @@ def entry() -> None:
     type=float,
     default=105.0,
     help="How long a sample may be behind the newest one of its partition. A step and its forecast are "
-    "published this long after the step's end; consumers ignore forecasts older than load_max_age_ms "
-    "(900 s).",
+    "published by the first batch that is this long after the step's end; consumers ignore forecasts older "
+    "than load_max_age_ms (900 s).",
 )
 @reset_option("The groups' auto_offset_reset, which a broker does not know.")
 @click.option(

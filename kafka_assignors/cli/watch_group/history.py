@@ -6,7 +6,7 @@ subscriptions nor assignments of members.  So a rebalance is the difference of t
 - Several rebalances between two snapshots appear as one.  ``generations`` is their number if members (or, of
   a group of the new protocol, the broker) report generations.
 - A rebalance between two snapshots that changes nothing in the description is not seen.
-- The broker does not describe the leader, its requests for rebalances, or why a member is gone.  If no
+- The broker does not say which member leads, what the leader requested, or why a member is gone.  If no
   described change explains a rebalance, its cause is unknown.
 """
 
@@ -87,7 +87,8 @@ class RebalanceHistory:
 
     Attributes:
         rebalances: the newest 100, in the order of time.
-        rebalancing_s: start of the rebalance that is under way; None: the group is stable.
+        rebalancing_s: time of the first snapshot in the rebalance that is under way; None: the group is
+            stable.
         owners: the owners in the last stable snapshot.
     """
 

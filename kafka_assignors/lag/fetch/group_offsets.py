@@ -1,7 +1,7 @@
 """Fetches the offsets of several groups over one connection.
 
-``LagFetcher`` fetches given partitions of one group repeatedly.  This module finds the partitions of a group:
-all with a commit or an owner.
+``LagFetcher`` fetches given partitions of one group repeatedly.  This module finds the partitions of each
+group: all with a commit or an owner, unless the caller chooses others.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class GroupsReading:
         ends: the latest begin and end of each partition of all groups.
         read_at: when the coordinator returned the commits of each group, on the clock of ``time.monotonic``.
         end_read_at: when a broker answered for each end of a group's reading, on the same clock.
-        no_offsets: why no end at all is known, if a broker did not answer; else None.
+        no_offsets: the failure of a fetch of ends, if no fetch returned an end; else None.
         is_complete: whether each group is known or failed for good, and each partition of theirs has its
             offsets or a permanent error.
         connection_failed: whether a broker did not answer, so that a new link may help.

@@ -39,9 +39,9 @@ from kafka_assignors.plan import TopicPartition
 _SIZES = (2_048, 20_480)
 """Bytes to request of each partition: at first a small batch, then a full batch of the default size."""
 _RESPONSE = 4_194_304
-"""Most bytes of a response, so a request has at most ``_RESPONSE`` / size partitions."""
+"""Most bytes that a request asks for, so it has at most ``_RESPONSE`` / size partitions."""
 _IN_FLIGHT = 33_554_432
-"""Most bytes of all responses in flight.  A response may exceed its part by a batch."""
+"""Most bytes of all responses in flight.  A response may be a batch larger than its request asked for."""
 _REQUESTS_IN_FLIGHT = 8
 """Most requests in flight to a leader, if their responses fit."""
 
@@ -55,7 +55,8 @@ class OldestUnreadFetch:
         positions: where groups read next.
 
     Attributes:
-        failure: an error that will not pass, of the fetch or of one of its requests; None: there is none.
+        failure: the error that ended the fetch early, or an error of a request that a retry cannot help;
+            None: there is none.
     """
 
     def __init__(
