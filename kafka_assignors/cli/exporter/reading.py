@@ -33,7 +33,7 @@ def is_same_log(before: Offsets, now: Offsets) -> bool:
     """Return whether neither begin nor end of a log went back.
 
     If one did, the topic was deleted and created again, or lost records.  A new topic that has already passed
-    the old end is not noticed.
+    the old end is not noticed, unless its begin is lower.
     """
     return now.end >= before.end and (now.begin or 0) >= (before.begin or 0)
 

@@ -37,7 +37,7 @@ class JoinsOutsidePoll(Membership):
         super().begin()
         self.heartbeat.__class__ = EarlyHeartbeat
         self._joined_at = float("-inf")  # the last JoinGroup response
-        self._next_offset_fetch_at = float("-inf")  # later if an attempt gave no offsets
+        self._next_offset_fetch_at = float("-inf")  # put off after an attempt without offsets
         self._commit_precedes_join = False  # whether the next commit is the one before a join
         self._update: Any = None  # a metadata update that the next join waits for
 
@@ -111,7 +111,7 @@ class JoinsOutsidePoll(Membership):
                 self._join.answer(frozenset(ConsumerProtocolAssignment.decode(assignment).partitions()))
         except BaseException as error:
             self._join.settle()
-            # kafka-python records a changed subscription when it sends JoinGroup.  Without this request, it
+            # kafka-python records a changed subscription when it sends JoinGroup, so after a failed join it
             # would not join again for the change.
             self.request_rejoin()
             # kafka-python also raises this if the generation was reset before the SyncGroup response.

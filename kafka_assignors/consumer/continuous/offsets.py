@@ -28,7 +28,7 @@ _STALE = {IllegalGenerationError.errno, RebalanceInProgressError.errno}
 
 
 class _SentInJoin(dict[TopicPartition, OffsetAndMetadata]):
-    """Offsets sent during a join.  A response that their generation is stale does not end the membership."""
+    """Offsets sent during a join.  If the broker calls their generation stale, the member stays."""
 
 
 class _StaleError(Exception):

@@ -1,7 +1,8 @@
 """The shape of results.json (version 2) of a back-test.
 
-Times are seconds, lags are records, figures are rounded to thousandths.  A *candidate* is a strategy with its
-parameters; a *situation* is a load with members, churn and surroundings, in which candidates are compared.
+Times are seconds, lags are records; the figures of candidates are rounded to thousandths.  A *candidate* is a
+strategy with its parameters.  Candidates are compared in the same *situation*: a load, with members and their
+service rate, churn and surroundings.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ class RunResult(TypedDict):
 class GroupResult(TypedDict):
     """The history of a group.
 
-    ``unknown`` is the interpolated part of the arrivals, 0 to 1.  Numbers of partitions: ``never_known``
-    without known arrivals, which count as empty; ``appeared`` whose first row is after the first step;
-    ``ended`` that count as empty after their last row.  ``service_rate`` is measured in the history; None:
-    the history does not show it.
+    ``unknown`` is the interpolated part of the arrivals, 0 to 1.  Three fields count partitions:
+    ``never_known``, those without known arrivals (they count as empty); ``appeared``, those whose first row
+    is after the first step; ``ended``, those that count as empty after their last row.  ``service_rate`` is
+    measured in the history; None: the history does not show it.
     """
 
     group: str

@@ -60,7 +60,8 @@ class ListedSamples:
     def shorten(self, first: date, today: date, files: int, failures: list[KafkaAssignorsError]) -> bool:
         """Merge the files of one day, and drop days before ``first`` from the newest compact list.
 
-        Add an error of a day to ``failures``, and merge a later day.  Return whether files were merged.
+        If a day fails, add its error to ``failures`` and try the next day.  Return whether files were merged.
+        If Spark writes a new compact list meanwhile, the merged file has no effect and is deleted later.
         """
         if self._newest < 0:
             return False
@@ -93,7 +94,8 @@ class ListedSamples:
             batches = sorted(batch for batch in self.lists if batch >= self._newest)
             paths = [_below_writer(entry["path"]) for batch in batches for entry in self.lists[batch]]
             entries = entries[: max((n + 1 for n, path in enumerate(paths) if path in read), default=0)]
-        # A running reader may need the small files, so merge only those that another list still names.
+        # A running reader may need the small files.  Merge only those that another list also names, because
+        # `delete_unlisted` keeps them as long as that list exists.
         others = (files for batch, files in self.lists.items() if batch != self._newest)
         kept = {entry["path"] for files in others for entry in files}
         mergeable = defaultdict(list)

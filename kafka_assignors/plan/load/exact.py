@@ -140,7 +140,8 @@ def best_plan(
         home: by partition, its owner before.
         limits: the largest load and the number of moves allowed.
         by_moves: minimise the moves; else the largest load.
-        enough: moves, or a load without ``by_moves``; the search ends with the first plan that has no more.
+        enough: a number of moves if ``by_moves``, else a load; the search ends with the first plan that does
+            not exceed it.
         largest_count: the most partitions of a member.
         fits: returns whether a plan keeps the rule of counts.
 

@@ -44,7 +44,7 @@ class TaskHistory:
             have state of it, or are a standby of it.
         absent: by task, the rank of all other processes.
         ready: the part of ``ranks`` of processes that are caught up, own the task, or are a standby of it.
-            Any other copy is old and behind, and has to be built again.
+            Any other copy is old and behind; it counts as one that must still be built.
     """
 
     def __init__(self, group: StatefulGroup, options: TaskPlanOptions) -> None:

@@ -14,7 +14,8 @@ def copy_limits(history: TaskHistory, copies: int) -> tuple[Vector, Vector]:
 
     A process holds at most one copy of a task, so a process with many members may be full before its members
     have as many copies as others.  The other members then share the rest.  A balance factor above 1 lowers
-    the fewest and keeps the most.  So a new member needs fewer copies; only members above the most give some.
+    the fewest and keeps the most.  So a new member gets fewer copies: first from members above the most, then
+    from those above the fewest, until it has the fewest.
     ``copies`` is the number of stateful active tasks and standbys of all members.
     """
     factor, size = history.options.balance_factor, len(history.process)

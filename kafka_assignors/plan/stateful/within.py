@@ -17,8 +17,8 @@ def is_beyond(base: Vector, factor: int) -> bool:
 def is_within(cells: Matrix, base: Vector, factor: int) -> bool:
     """Whether members differ by no more than the factor, in total and in each row.
 
-    If ``base`` is beyond the factor, a factor above 1 counts for the total alone.  A factor of 1 then asks
-    for the best possible result (``even_loads``), so the answer is False.
+    If ``base`` is beyond the factor, only the total is checked, and only for a factor above 1.  With a factor
+    of 1 the answer is then False, so that the caller computes the best result (``even_loads``).
 
     Args:
         cells: tasks of each subtopology that each member has, shape (subtopologies, members).
@@ -34,14 +34,15 @@ def is_within(cells: Matrix, base: Vector, factor: int) -> bool:
 def undo_needless_moves(history: TaskHistory, target: Vector, standing: Vector, base: Vector) -> None:
     """Undo moves of a balanced ``target`` that the balance factor does not ask for; changes ``target``.
 
-    Tasks without a target, those of other subtopologies, are counted in ``base``.
+    Tasks without a target count only as far as ``base`` contains them.
 
     All moves are undone, then made again until members are within the factor, in the order in which they
-    become possible: to caught-up copies, to warm-ups, to members without a copy.  A move to a member without
-    a copy is undone if members are within the factor without it.  So no copy is built in vain.
+    become possible: to caught-up copies, to standbys and warm-ups, to members without a copy.  A move to a
+    member without a copy is undone if members are within the factor without it.  So no copy is built in vain.
     The result has no needless move to a member without a copy, but a smaller set of moves may exist.
 
-    Cost: a few passes over the members for each move.
+    Cost: a few passes over the members for each move; all moves to members without a copy are tried again
+    after one is undone.
     """
     factor, process = history.options.balance_factor, history.process
     sub = history.sub.tolist()

@@ -70,7 +70,7 @@ class TailedCopies:
             self._consumer.seek(tailed.partition, offset)
 
     def guard(self, tailed: TailedCopy, do: Callable[[], None]) -> None:
-        """Run a step of one copy.  An error wipes this copy or gives it up; the others go on."""
+        """Run a step of one copy.  A `StateError` wipes this copy or gives it up; the others go on."""
         try:
             do()
         except StateDamagedError as error:

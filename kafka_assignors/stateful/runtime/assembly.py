@@ -32,7 +32,7 @@ from kafka_assignors.stateful.topology import Topology
 
 log = logging.getLogger("kafka_assignors")
 
-_STEP_S = 5.0  # limit of a step that waits for the cluster
+_STEP_S = 5.0  # limit of each step of closing that waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Components:
         shutdown.set()
         with lock:  # the writer closes first, because nothing may be sent after the member left the group
             self._step(partial(self.writer.close, shutdown.left_s(_STEP_S)))
-        # Without the lock, so that a revocation left by an interrupted poll can end meanwhile.
+        # Without the lock: an interrupted poll may have left a revocation, and its listener needs the lock.
         leave_ms = round(1000 * shutdown.left_s(_STEP_S))
         self._step(partial(self.consumer.close, autocommit=False, timeout_ms=max(1, leave_ms)))
         with lock:
