@@ -8,11 +8,11 @@ and racks are counted as if they were.
 from __future__ import annotations
 
 import logging
+import operator
 from collections.abc import Iterable, Mapping
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.members import JoinedMember
 from kafka_assignors.plan import Ownership
 
@@ -27,6 +27,7 @@ It is the default of ``message.max.bytes``, 1,048,588, less 12 bytes that the lo
 _NEAR = 0.9
 """Part of the limit above which the leader warns, if nothing in the record can shrink."""
 
+_TOPIC, _NUMBERS = operator.attrgetter("topic"), operator.attrgetter("partitions")
 _BROKER_FIELDS = 96
 """Bytes of a member's address, timeouts and lengths in the record, beside its ids."""
 
@@ -74,14 +75,20 @@ def fixed_bytes(member: JoinedMember) -> int:
 
 def sent_bytes(member: JoinedMember) -> int:
     """Return the bytes of the claims and the user data that a member joined with."""
-    return len(member.metadata.user_data or b"") + plain_bytes(convert.owned_in(member.metadata))
+    entries = member.metadata.owned_partitions or ()
+    numbers = sum(map(len, filter(None, map(_NUMBERS, entries))))
+    return len(member.metadata.user_data or b"") + _plain_bytes(map(_TOPIC, entries), len(entries), numbers)
 
 
 def plain_bytes(owned: Ownership) -> int:
     """Return the bytes of an ownership in Kafka's own form."""
+    return _plain_bytes(owned, len(owned), sum(map(len, owned.values())))
+
+
+def _plain_bytes(names: Iterable[str | None], topics: int, partitions: int) -> int:
     # A group may have millions of entries, and `map` is much faster than a loop.
-    return 6 * len(owned) + _characters(owned) + 4 * sum(map(len, owned.values()))
+    return 6 * topics + _characters(names) + 4 * partitions
 
 
 def _characters(names: Iterable[str | None]) -> int:
-    return sum(map(len, filter(None, names)))  # the protocol allows null
+    return len("".join(filter(None, names)))  # the protocol allows null
