@@ -163,4 +163,8 @@ class ChangelogError(KafkaAssignorsError):
 
 
 class ChangelogUnreachableError(ChangelogError):
-    """A changelog cannot be written now: no broker answers, or too few replicas do.  The write is retried."""
+    """A changelog cannot be written now.
+
+    No broker answers, too few replicas do, or this member may have lost its membership.  The write is
+    retried.
+    """

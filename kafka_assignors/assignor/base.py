@@ -194,8 +194,8 @@ class Assignor(StrategyHooks):
     def _last_assignment(self) -> tuple[Ownership, int]:
         """Return the consumer's last assignment and its generation.
 
-        The consumer knows more than this assignor.  Another strategy in the consumer's list may have made the
-        last assignment, and the consumer drops its assignment with a lost membership.  A claim on lost
+        The consumer knows more than this assignor: another strategy in its list may have made the last
+        assignment, or the consumer has lost its membership, and with it the assignment.  A claim on lost
         partitions would keep them from every member.  An eager consumer joins without claims, so an old
         assignment is safe as history.
         """

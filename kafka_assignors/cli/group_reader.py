@@ -65,5 +65,5 @@ class GroupReader:
         }
 
     def close(self) -> None:
-        """Close the connection.  A later ``read`` opens a new one."""
+        """Close the connection.  A later call opens a new one."""
         self._connection.close()

@@ -2,7 +2,8 @@
 
 Recording runs as streams beside the load model, which reads the landed samples.  Each batch of the model goes
 to the feed as soon as it is on disk; another thread writes it to Kafka.  Each stream has its own checkpoint,
-and the feed reads its topic.  So the pipeline continues where it ended, and each stage can also run alone.
+and the feed reads from its topic what it has written.  So the pipeline continues where it ended, and each
+stage can also run alone.
 
 A recorder or the model that fails at the start ends the pipeline with an error.  A start ends when the first
 batch has landed, so a damaged checkpoint or a missing right is such an error.  A stage that fails later is
@@ -44,7 +45,7 @@ _LOG = logging.getLogger(__name__)
 
 _CHECK_EVERY_S = 0.5  # interval of checks of ``stop`` and of the streams
 _MODEL_EVERY_S = 60.0
-_SET_BACK_S = 1.0  # a clock that is set back by more restarts the streams
+_SET_BACK_S = 1.0  # the streams restart if the clock is set back by more
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class PipelineReport:
     offsets: OffsetsReport | None = None  # None: not requested, or nothing to report yet
     load: LoadReport = field(default_factory=LoadReport)
     fed: int = 0  # records written to the feed
-    unfed: int = 0  # failed attempts to fetch or write forecasts, which the next batch's write includes
+    unfed: int = 0  # failed attempts to fetch or write forecasts; the next batch's write has them
     down: dict[str, str] = field(default_factory=dict)
 
 
@@ -101,8 +102,8 @@ def forecast_age_s(load: LoadSettings, every_s: float) -> float:
 
     A look takes a sample of each partition.  Spark starts looks and batches at whole multiples of their
     intervals.  A step is complete with the first look that comes more than ``delay_s`` after its end.  The
-    next batch publishes the step's forecasts, which are the newest for one step.  If the intervals do not
-    divide each other, the result is an upper bound.
+    next batch publishes the step's forecasts; they are the newest until those of the next step.
+    If the intervals do not divide each other, the result is an upper bound.
     """
     batch_s = model_every_s(load, every_s)
     if load.step_s % batch_s or batch_s % every_s:
@@ -122,7 +123,7 @@ def run_pipeline(
         stop: ends the pipeline when set; short batches are finished first.  None: process the existing
             records, and end.
         on_report: called with the report about twice a second, but not during a restart.  With ``stop``
-            None, called before the maintenance and, if there is a model, after the recording.  An exception
+            None, called after the recording (if there is a model) and before the maintenance.  An exception
             in it ends the pipeline.
 
     Returns:
@@ -220,9 +221,9 @@ def _catch_up(
     stop: threading.Event,
     on_report: OnReport,
 ) -> OffsetsReport:
-    """Land the existing commits before all else; this also shows whether the topic can be read.
+    """Land the existing commits first, or the model would count commits older than a sample as late.
 
-    Otherwise the model would count commits older than a sample as late.
+    This also shows whether the topic can be read.
     """
     recording = record_offsets(
         spark, options.settings, options.root, **options.group_arguments, available_now=True
@@ -246,7 +247,7 @@ def _run(
     maintenance: Maintenance,
     feeding: Feeding | None = None,
 ) -> None:
-    """Restart failed streams, and report, also failures of the maintenance, until the pipeline is stopped."""
+    """Until the pipeline is stopped, restart failed streams, and report, also failures of maintenance."""
     offset_s = time.time() - time.monotonic()
     while not stop.wait(_CHECK_EVERY_S):
         last_s, offset_s = offset_s, time.time() - time.monotonic()

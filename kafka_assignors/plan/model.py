@@ -28,7 +28,7 @@ Ownership = Mapping[str, Sequence[int]]
 """Topic -> numbers of its partitions."""
 
 MOST_CELLS = 2**24
-"""Most cells of the planner's matrix: pairs of topic and rack set, times members.  A cell takes 80 bytes."""
+"""Limit of planning by racks: pairs of topic and rack set, times members.  A cell takes 80 bytes."""
 
 UNKNOWN_LAG = -1
 """In ``Group.lags``: the lag is unknown."""
@@ -246,7 +246,7 @@ class Group:
     def in_racks(self) -> Mask | None:
         """Whether each member is in a rack of each set, shape (``rack_sets``, members).
 
-        None with ``too_many_racks``, if no member has a rack, or if ``racks`` is empty.
+        None if there are ``too_many_racks``, no member has a rack, or ``racks`` is empty.
         """
         index = {rack: i for i, rack in enumerate(sorted({m.rack for m in self.members if m.rack}))}
         if not (index and self.racks) or self.too_many_racks:

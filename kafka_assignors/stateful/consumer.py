@@ -3,8 +3,8 @@
 The thread of `StatefulConsumer.run` polls, processes and commits.  A second thread reads changelogs.  During
 a revocation a third thread commits, while the poll waits.  A commit flushes the application's own output
 (``before_commit``), writes changes to the changelog and waits for all in-sync replicas, writes the store, and
-commits the offsets, in this order.  So a member that is killed at any point loses nothing: the next owner
-processes the records since the last commit again (at least once).
+commits the offsets, in this order.  So a member that is killed at any point loses nothing that has a
+changelog: the next owner processes the records since the last commit again (at least once).
 """
 
 from __future__ import annotations

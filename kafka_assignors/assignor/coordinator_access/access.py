@@ -111,8 +111,8 @@ class CoordinatorAccess(CoordinatorFacts):
         that others may have owned since.  After True the caller must raise `UnknownMemberIdError`; the
         consumer then starts the join again and reports the loss to its listener.
 
-        False for an eager consumer, because its partitions are revoked already.  This method clears its
-        assignment, so that it resumes from the committed offsets and not from old positions.
+        False for an eager consumer, because its partitions are revoked already.  If it lost its membership,
+        this method clears its assignment, so that it resumes from the committed offsets, not old positions.
         """
         coordinator = self._known()
         if coordinator is None or not getattr(coordinator, "rejoining", False):
@@ -245,8 +245,8 @@ def _repeat_update_under_way(coordinator: ConsumerCoordinator) -> None:
     """Request another metadata update if one is under way.
 
     The leader has just requested an update with the topics of all members.  The response to an earlier
-    request lists fewer topics, but kafka-python counts it as the response to both.  Topics that only other
-    members read would have no owner for ``metadata_max_age_ms``.
+    request lists fewer topics, but kafka-python counts it as the response to both.  Without another request,
+    topics that only other members read would have no owner for ``metadata_max_age_ms``.
     """
     cluster = coordinator._cluster
     if cluster.metadata_refresh_in_progress:

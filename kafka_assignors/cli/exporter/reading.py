@@ -22,10 +22,10 @@ class ClusterReading:
     """One reading of the selected groups of a cluster."""
 
     groups: Mapping[str, tuple[PartitionLag, ...]]
-    offsets: Mapping[TopicPartition, Offsets]  # of each partition of these groups
+    offsets: Mapping[TopicPartition, Offsets]  # of each partition of these groups whose offsets are known
     left_out: Mapping[str, str]  # group -> why the exporter could not read it
-    problems: Mapping[str, str]  # key, the same as long as the problem lasts -> log line
-    is_complete: bool  # all brokers answered, all partitions have a leader; ages may be unknown
+    problems: Mapping[str, str]  # key -> log line; a problem keeps its key while it lasts
+    is_complete: bool  # no failure that a retry may cure; ages may be unknown
     took_s: float
 
 

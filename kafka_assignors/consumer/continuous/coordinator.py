@@ -2,8 +2,8 @@
 
 kafka-python's ``poll()`` returns no records from JoinGroup to the SyncGroup response, and a broker answers
 JoinGroup when the last member has joined.  This coordinator runs the join on the I/O thread, as kafka-python
-does, but ``poll()`` fetches meanwhile and applies the assignment when it has arrived.  Listeners run inside
-``poll()`` only, as before.
+does, but ``poll()`` fetches meanwhile and applies the assignment when it has arrived.  As before,
+``poll()`` and ``close()`` run the listeners.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         A member whose session is over (its process was suspended, or cut off from the broker) delivers
         nothing until it has joined again.
 
-        During a join, a call waits at most ``_SLICE_MS`` for the coordinator, as long for a pattern's
-        metadata, and ``retry_backoff_ms`` if no broker names a coordinator.  Listeners add to that, and a
-        commit if partitions are revoked.
+        With partitions, a call waits at most ``_SLICE_MS`` for an unknown coordinator, the same for a
+        pattern's metadata, and ``retry_backoff_ms`` if no broker names a coordinator.  Listeners add to that,
+        and a commit if partitions are revoked.
         """
         self._invoke_completed_offset_commit_callbacks()
         self._hold_back_unsubscribed()
@@ -74,8 +74,8 @@ class ContinuousCoordinator(JoinsOutsidePoll):
     async def ensure_coordinator_ready_async(self, timeout_ms: float | None = None) -> bool:
         """As inherited, but with ``timeout_ms`` a failed metadata request counts as a timeout.
 
-        Without ``timeout_ms`` its error is raised, as in kafka-python, because ``committed`` and ``position``
-        would wait for ever.
+        Without ``timeout_ms`` its error is raised, as in kafka-python; otherwise ``committed`` and
+        ``position`` would wait for ever.
         """
         try:
             return bool(await super().ensure_coordinator_ready_async(timeout_ms))

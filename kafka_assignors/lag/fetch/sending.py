@@ -25,7 +25,8 @@ class Sender:
     """Sends requests on the link's thread.
 
     Args:
-        settings: the timeout of a request, and the first pause; None: the deadline, and ``PAUSE_MS``.
+        settings: give the timeout of a request, and the first pause; None: a request may last until the
+            deadline, and the first pause is ``PAUSE_MS``.
         deadline: on the clock, in seconds; no request is sent later.
         clock: seconds, as ``time.monotonic``.
         retries: the highest number of retries in a row; None: until the deadline.
@@ -82,7 +83,7 @@ class Sender:
         return codes
 
     def version(self, kind: Any) -> int:
-        """Return the highest version of a request that the brokers support."""
+        """Return the highest version of a request that kafka-python and the brokers support."""
         version: int = self._manager.broker_version_data.api_version(kind)
         return version
 
@@ -101,14 +102,14 @@ class Fetch(Protocol):
 
 
 def attempt_fetch(link: Link, deadline: float, fetch: Fetch) -> None:
-    """Run a fetch until its time is up; the error that ended it early, if any, is then its ``failure``."""
+    """Run a fetch until the deadline at the latest; its error or the timeout's is then its ``failure``."""
     fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
 
 
 def attempt(link: Link, deadline: float, call: Callable[..., Awaitable[Any]]) -> Exception | None:
-    """Run a fetch until its time is up; return the error that ended it early, or None.
+    """Run a call on the link's thread; return its error or the timeout's, or None.
 
-    The results so far are valid also after an error.
+    The results so far are valid also after an error.  After a timeout the call may still run.
     """
     try:
         link.run(call, timeout_s=max(deadline - time.monotonic(), 0.001))

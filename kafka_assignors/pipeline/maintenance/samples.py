@@ -1,4 +1,4 @@
-"""Merges and deletes the files of a stream that writes samples, by its lists."""
+"""Merges and deletes the files of a stream of samples, by the lists of files in ``_spark_metadata``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _ANY_MODEL = "all"
 _WHOLE = (1 << 31) - 1  # limit for reading a whole file, bytes
-_LAST_BATCHES = 3  # number of the model's last batches that show the newest files it has read
+_LAST_BATCHES = 3  # number of the model's last batches that are searched for the newest file it has read
 
 _Entry = dict[str, Any]  # a line of a list
 

@@ -62,7 +62,7 @@ def files_of(storage: Storage, checkpoint: str, batch: int) -> Iterator[str]:
 
 
 def _ends(storage: Storage, checkpoint: str, batch: int) -> list[int]:
-    """Return the name, a number, of each source's last list of files in a batch; -1: none yet."""
+    """Return, by source, the number of the last list of files that a batch includes; -1: none yet."""
     name = f"{checkpoint}/offsets/{batch}"
     try:
         _, *sources = _below_version((storage.read(name) or "").split("\n"))

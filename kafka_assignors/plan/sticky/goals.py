@@ -2,7 +2,7 @@
 
 ``shares[row, member]`` counts the partitions of a row that a member gets; a unit is one of them.  A load
 is the sum of a member's shares.  Every goal is a sum of convex costs of the cells or of the loads.  So prices
-(potentials) of topics and members can prove an optimum of each goal: see ``min_cost_flow``.
+(potentials) of rows and members can prove an optimum of each goal: see ``min_cost_flow``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TransportProblem:
 
 
 class Potentials(NamedTuple):
-    """A price of every node: of topics, members and the hub (see ``residual``).
+    """A price of every node: of rows, members and the hub (see ``residual``).
 
     Shares are optimal if ``a + c >= b`` for every arc of cost ``c`` from a node of price ``a`` to a node of
     price ``b``.
@@ -100,7 +100,7 @@ class Load(Goal):
 
 
 class Away(Goal):
-    """Near: the cost is the units of members that are ``away`` (KIP-881)."""
+    """Near: the cost is the number of units in cells that are ``away`` (KIP-881)."""
 
     fixed = True
 
@@ -148,7 +148,7 @@ class Moved(Goal):
         return np.any(shares < self._owned, axis=0), np.any(shares > self._owned, axis=0)
 
     def _hub_may_cost_1(self, gives: Mask, loads: Vector) -> bool:
-        """Whether the hub may have price 1: no giver has the lowest load, so none could take one more."""
+        """Whether the hub may have price 1: no giver has the lowest load, which alone may grow."""
         return not (gives & (loads == loads.min())).any()
 
 

@@ -54,7 +54,7 @@ class Components:
         shutdown.set()
         with lock:  # the writer closes first, because nothing may be sent after the member left the group
             self._step(partial(self.writer.close, shutdown.left_s(_STEP_S)))
-        # Without the lock: an interrupted poll may have left a revocation, and its listener needs the lock.
+        # Without the lock: a revocation may go on after an interrupted poll, and its thread needs the lock.
         leave_ms = round(1000 * shutdown.left_s(_STEP_S))
         self._step(partial(self.consumer.close, autocommit=False, timeout_ms=max(1, leave_ms)))
         with lock:
@@ -80,7 +80,7 @@ def assemble(
     on_duties: Callable[[Duties], object],
     shutdown: Shutdown,
 ) -> Components:
-    """Create the components of a member.  The member joins when its consumer subscribes.
+    """Create the components of a member.  The member joins in the first poll after its consumer subscribes.
 
     Raises:
         KafkaAssignorsError: see ``StatefulConsumer``; nothing stays open.
@@ -104,7 +104,7 @@ def assemble(
             settings.group_id,
             replication_factor=options.changelog_replication_factor,
         )
-        changelogs = find_changelogs()  # before the consumer, so that a wrong changelog stops the start
+        changelogs = find_changelogs()  # first, so that a wrong changelog leaves no client open
         consumer = ContinuousConsumer(**config, partition_assignment_strategy=[assignor])
         undo.callback(consumer.close, autocommit=False)
         lease = Lease(consumer, shutdown)
