@@ -13,7 +13,7 @@ import pytest
 
 from kafka_assignors.broker.ports import answers
 from tests.support.command_line import COMMAND, ENV
-from tests.support.waiting import alive, running_below, until
+from tests.support.waiting import PATIENCE_S, alive, running_below, until
 
 
 class Cli:
@@ -116,7 +116,7 @@ def test_ctrl_c_during_start_leaves_nothing(cli: Cli) -> None:
     until(lambda: running_below(started, "kafka.Kafka"), "the JVM")
     descendants = started.children(recursive=True)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out) == (130, "")
     assert err.endswith("interrupted\n")
     assert not any(alive(p) for p in descendants)
@@ -130,7 +130,7 @@ def test_foreground_broker_runs_until_ctrl_c(cli: Cli) -> None:
     assert answers(port)
     assert cli.facts()["running"] is True
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     assert err.endswith("stopping the broker\n")
     assert not answers(port)
@@ -143,7 +143,7 @@ def test_foreground_command_ends_with_the_broker(cli: Cli) -> None:
     assert process.stdout is not None
     process.stdout.readline()
     assert cli("stop")[0] == 0
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
 
 

@@ -152,9 +152,10 @@ def test_records_below_the_log_start_are_skipped(fresh: FreshNames) -> None:
     assert times(fresh, tp, 2, 6, 7) == [start + 6, start + 6, start + 7]
 
 
-def test_many_partitions_are_read_in_one_go(fresh: FreshNames) -> None:
-    name = topic(fresh, 200)
-    tps, start = [TopicPartition(name, p) for p in range(200)], int(time.time() * 1000) - 60_000
+def test_more_partitions_than_a_request_takes_are_read(fresh: FreshNames) -> None:
+    """A request has at most 204 partitions, if their batches have the default size."""
+    name = topic(fresh, 250)
+    tps, start = [TopicPartition(name, p) for p in range(250)], int(time.time() * 1000) - 60_000
     write(fresh, [(tp, start + tp.partition) for tp in tps for _ in range(2)])
     oldest = read(fresh, *(ReadPosition(tp, 1) for tp in tps))
     assert oldest.timestamps == {ReadPosition(tp, 1): start + tp.partition for tp in tps}

@@ -33,7 +33,7 @@ from tests.integration.guarded import Guarded, login
 from tests.integration.lagging import commit, write
 from tests.integration.members import Group, Member, about
 from tests.support.command_line import COMMAND, ENV
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 
 _ESCAPES = re.compile(r"\x1b(\[[0-9;?<>=]*[ -/]*[@-~]|[()][A-Z0-9]|[=>78]|\][^\x07\x1b]*(\x07|\x1b\\))")
 
@@ -175,7 +175,7 @@ class Terminal:
 
     def ended(self) -> int:
         """Wait for the end; return the exit code."""
-        code = self.process.wait(timeout=60)
+        code = self.process.wait(timeout=PATIENCE_S)
         self._reader.join()
         return code
 

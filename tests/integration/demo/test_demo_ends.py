@@ -15,7 +15,7 @@ from kafka import KafkaAdminClient
 
 from tests.integration.demo.small_demo import CONSUMERS, SMALL, SMALL_BACKLOG, command
 from tests.support.quick import long
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 
 
 def members_of(process: psutil.Process) -> list[psutil.Process]:
@@ -41,8 +41,8 @@ def test_interrupted_demo_leaves_no_process_group_or_topic_on_an_external_broker
         members = members_of(psutil.Process(popen.pid))
         assert len(members) >= 3
         popen.send_signal(how)
-        popen.communicate(timeout=60)
-    _, alive = psutil.wait_procs(members, timeout=60)
+        popen.communicate(timeout=PATIENCE_S)
+    _, alive = psutil.wait_procs(members, timeout=PATIENCE_S)
     assert alive == []
     assert popen.returncode == 130
     names = (f"demo-replay-range-.*-{popen.pid}$", f"demo-replay-cooperative-sticky-.*-{popen.pid}$")
@@ -83,18 +83,18 @@ def test_kill_9_in_mid_churn_leaves_no_member_no_jvm_and_no_directory(
     assert len(members_of(psutil.Process(own_broker.pid))) >= 3
     assert list((tmp_path / "tmp").iterdir())
     own_broker.kill()
-    _, alive = psutil.wait_procs(family, timeout=60)
+    _, alive = psutil.wait_procs(family, timeout=PATIENCE_S)
     assert alive == []
-    until(lambda: not list((tmp_path / "tmp").iterdir()), patience_s=60)
+    until(lambda: not list((tmp_path / "tmp").iterdir()))
 
 
 def check_ends(demo: subprocess.Popen[str], processes: list[psutil.Process], *, because: str) -> None:
     """Check that a demo ends with one line about the cause, and leaves none of these processes."""
-    _, lines = demo.communicate(timeout=60)
+    _, lines = demo.communicate(timeout=PATIENCE_S)
     assert demo.returncode == 1
     assert "Traceback" not in lines
     assert lines.splitlines()[-1].startswith(f"demo: {because}")
-    _, alive = psutil.wait_procs(processes, timeout=60)
+    _, alive = psutil.wait_procs(processes, timeout=PATIENCE_S)
     assert alive == []
 
 
@@ -110,7 +110,7 @@ def test_dying_member_ends_the_scene_and_is_named(kafka_bootstrap: str, tmp_path
     arguments = command(tmp_path, "--bootstrap", kafka_bootstrap, *SMALL_BACKLOG, "--scene", "backlog")
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as popen:
         driver = psutil.Process(popen.pid)
-        until(lambda: len(members_of(driver)) == CONSUMERS, patience_s=60)
+        until(lambda: len(members_of(driver)) == CONSUMERS)
         members = members_of(driver)
         members[0].kill()
         check_ends(popen, members, because="member m")
@@ -121,7 +121,7 @@ def test_missing_broker_is_one_line(tmp_path: Path) -> None:
         command(tmp_path / "out", "--bootstrap", "127.0.0.1:1"),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert ended.returncode == 1

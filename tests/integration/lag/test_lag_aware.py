@@ -197,7 +197,7 @@ def test_silent_cluster_delays_no_rebalance(
 
 
 def test_upgrade_from_range_to_cooperative_lag_aware_in_two_bounces(fresh: FreshNames) -> None:
-    """Upgrade as in KIP-726, one member after the other."""
+    """Upgrade as in KIP-429, one member after the other."""
     with Group(fresh, 6) as group:
         fill(group, {0: 60, 1: 50})
         old = group.join_all(2, RangeAssignor, auto_offset_reset="earliest")

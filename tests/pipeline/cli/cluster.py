@@ -18,9 +18,9 @@ import pyspark
 from kafka_assignors.broker import find_java
 from kafka_assignors.broker.ports import free_ports
 from kafka_assignors.pipeline.session import connector_jars, java_home
+from tests.support.waiting import PATIENCE_S
 
 _SPARK = Path(pyspark.__file__).parent
-_PATIENCE_S = 60
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _daemon(arguments: list[str], environment: dict[str, str], log: Path, ready:
     command = [str(_SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{first}", *rest]
     with log.open("wb") as out, subprocess.Popen(command, env=environment, stdout=out, stderr=out) as process:
         try:
-            deadline = time.monotonic() + _PATIENCE_S
+            deadline = time.monotonic() + PATIENCE_S
             while ready not in (output := log.read_text(encoding="utf-8", errors="replace")):
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise RuntimeError(f"{first} did not start:\n{output[-2000:]}")
@@ -114,4 +114,4 @@ def _daemon(arguments: list[str], environment: dict[str, str], log: Path, ready:
             yield
         finally:
             process.terminate()
-            process.wait(_PATIENCE_S)
+            process.wait(PATIENCE_S)

@@ -53,6 +53,13 @@ def test_lag_leader_warns_if_a_member_reads_no_budget(caplog: pytest.LogCaptureF
     assert caplog.text.count("more than group_record_bytes (2000)") == 1
 
 
+def test_claims_take_the_bytes_of_their_encoding() -> None:
+    claims = {"orders": [1, 2, 3], "t": [7]}
+    member, without = (joined("m", raw(["t"], b"data", owned, 1)) for owned in (claims, {}))
+    grown = len(member.metadata.encode()) - len(without.metadata.encode())
+    assert (sent_bytes(without), sent_bytes(member)) == (4, 4 + grown)
+
+
 def test_null_names_and_lists_count_as_empty() -> None:
     member = joined("m", raw(["t", "u"], b"", {"t": [1], "u": [2]}, 3))
     fixed, sent = fixed_bytes(member), sent_bytes(member)
