@@ -50,7 +50,7 @@ class MissingExtraError(KafkaAssignorsError, ImportError):
 
     Args:
         extra: the extra of this package, also an attribute.
-        missing: the module that is not installed, also an attribute.
+        missing: the name of the missing module or package for the message, also an attribute.
     """
 
     def __init__(self, extra: str, missing: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
@@ -76,18 +76,18 @@ def fixed_bytes(member: JoinedMember) -> int:
 def sent_bytes(member: JoinedMember) -> int:
     """Return the bytes of the claims and the user data that a member joined with."""
     entries = member.metadata.owned_partitions or ()
-    numbers = sum(map(len, filter(None, map(_NUMBERS, entries))))
-    return len(member.metadata.user_data or b"") + _plain_bytes(map(_TOPIC, entries), len(entries), numbers)
+    partitions = sum(map(len, filter(None, map(_NUMBERS, entries))))
+    return len(member.metadata.user_data or b"") + _plain_bytes([*map(_TOPIC, entries)], partitions)
 
 
 def plain_bytes(owned: Ownership) -> int:
     """Return the bytes of an ownership in Kafka's own form."""
-    return _plain_bytes(owned, len(owned), sum(map(len, owned.values())))
+    return _plain_bytes(owned, sum(map(len, owned.values())))
 
 
-def _plain_bytes(names: Iterable[str | None], topics: int, partitions: int) -> int:
+def _plain_bytes(topics: Collection[str | None], partitions: int) -> int:
     # A group may have millions of entries, and `map` is much faster than a loop.
-    return 6 * topics + _characters(names) + 4 * partitions
+    return 6 * len(topics) + _characters(topics) + 4 * partitions
 
 
 def _characters(names: Iterable[str | None]) -> int:

@@ -1,9 +1,9 @@
 """The whole pipeline: record, model the load, feed the assignor; once, or until it is stopped.
 
 Recording runs as streams beside the load model, which reads the landed samples.  Each batch of the model goes
-to the feed as soon as it is on disk; another thread writes it to Kafka.  Each stream has its own checkpoint,
-and the feed reads from its topic what it has written.  So the pipeline continues where it ended, and each
-stage can also run alone.
+to the feed as soon as it is on disk; another thread writes it to Kafka.  After a restart the pipeline
+continues: each stream has a checkpoint, and the feed reads the last forecasts from its topic.  Each stage can
+also run alone.
 
 A recorder or the model that fails at the start ends the pipeline with an error.  A start ends when the first
 batch has landed, so a damaged checkpoint or a missing right is such an error.  A stage that fails later is

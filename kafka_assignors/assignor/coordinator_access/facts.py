@@ -45,9 +45,8 @@ class CoordinatorFacts:
     def owned(self) -> list[TopicPartition] | None:
         """Return the partitions of the consumer's assignment.
 
-        None without a consumer.  After a lost membership, they stay until the next join has told the
-        listener of the loss.  They also stay while an eager consumer joins, although its listener was told
-        that they are revoked.
+        None without a consumer.  kafka-python clears the list late.  After a lost membership, the next join
+        clears it.  An eager consumer keeps it until the new assignment arrives.
         """
         subscription = getattr(self._live(), "_subscription", None)
         return None if subscription is None else list(subscription.assigned_partitions())

@@ -28,7 +28,7 @@ def command() -> None:
 
 @command.command("entry")
 def entry() -> None:
-    """Print the path of the script to pass to spark-submit; its arguments begin with ``pipeline run``."""
+    """Print the path of the script for spark-submit; a command such as ``pipeline run`` comes after it."""
     click.echo(Path(__file__).with_name("submit.py"))
 
 

@@ -77,7 +77,6 @@ class Processing:
             for active in self._tasks.actives.values():
                 if active.has_processed and active.copy is not None:
                     active.copy.in_doubt = False
-                active.has_processed = False
         return result.is_complete
 
     def commit_if_due(self, wait_s: float = 0.0) -> bool:

@@ -38,7 +38,7 @@ class ActiveTask:
         flushed_at: when `FlushSchedule` last flushed its store, or first saw it open; infinite before.
         began: source partition -> offset of the first record since the last commit.
         done: source partition -> offset to commit.
-        has_processed: whether it has processed records since the last complete commit or ``undo``.
+        has_processed: whether it has processed records since the last ``undo``.
     """
 
     task: Task

@@ -59,8 +59,8 @@ class Copy:
     Attributes:
         stale: whether the copy may lack deletes that its changelog has dropped, so that it is usable only if
             the changelog has nothing newer.
-        in_doubt: whether it was wiped because it was damaged while in use, and no commit (of a standby: no
-            flush) has succeeded since.
+        in_doubt: whether it was wiped because it was damaged while in use, and no record processed since has
+            been committed (of a standby: no flush has succeeded since).
 
     Raises:
         StateError: the disk is full, or the directory cannot be used.
