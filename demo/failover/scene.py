@@ -45,7 +45,8 @@ def run_failover(
 ) -> FailoverResult:
     """Run the scene from the first join to the comparison of the counts.
 
-    ``first`` flights are counted before anything happens; the others are the traffic after them.
+    ``first`` flights are counted before anything happens; the others are the traffic after them.  If there
+    are no others, the first ones are repeated.
     """
     changelog, state = changelog_of(place.topic), place.folder / "state"
     try:
@@ -66,7 +67,7 @@ def run_failover(
 
 
 class _Scene:
-    """The course of the scene; records come all the while.
+    """The course of the scene; after the first flights, records come all the while.
 
     In the cold act a task moves to a member without its state.  In the warm act the same group begins again,
     from the same changelog, with standbys and warm-ups.
@@ -159,7 +160,7 @@ class _Scene:
         stage, topic = self._stage, changelog_of(self._stage.place.topic)
         stage.until(
             lambda: stage.watch.copies_up_to_date(act.recovery_lag) and stage.watch.lag() <= CAUGHT_UP,
-            "standbys to be up to date",
+            "standbys to be up to date and the lag to be low",
             SETTLE_TIMEOUT,
         )
         stage.note("calm")
@@ -188,7 +189,7 @@ def steady(
 ) -> Iterator[tuple[float, Flight]]:
     """Yield ``rate`` flights a second until ``over``, one for each task in turn.
 
-    In the order of departure, a task with few destinations would have nothing to do for seconds.
+    Not in the order of departure: then a task with few destinations would have nothing to do for seconds.
     """
     by_task: dict[int, list[Flight]] = {}
     for flight in flights:

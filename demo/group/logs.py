@@ -1,7 +1,8 @@
 """Event logs: one JSON object a line for each event of a process, append only.
 
-Every line reaches the operating system in a single write before the process goes on, so ``kill -9`` loses no
-line.  Times are nanoseconds of ``time.monotonic_ns()``, which is one clock for all processes of a machine.
+Every line reaches the operating system before the process goes on, and usually in a single write, so
+``kill -9`` loses no earlier line.  Times are nanoseconds of ``time.monotonic_ns()``, which is one clock for
+all processes of a machine.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ Event = Literal[
     "leave",
     "kill",
     "replay",  # driver: the replay begins; every time of its results counts from here
-    "sent_all",  # driver: all is sent; note = how late a record was sent, at most, in ms
+    "sent_all",  # driver: all is sent; note, in a replay = how late a record was sent, at most, in ms
     "go",  # driver: the members, who own all partitions, may begin to work off the backlog
     "end",  # driver: everything is drained, or note = why not; later entries are not measured
-    # Of the failover, beside "started", "done", "left", "sent", "join" and "kill":
+    # Of the failover, beside "started", "done", "left", "sent", "join", "kill" and "end":
     "state",  # member: it processes `partitions` now; note = "probing" while a better plan waits for copies
     "warmups",  # member: partitions it builds copies of
     "standbys",  # member: partitions it keeps copies of; last = the largest lag of a copy, -1: not known
-    "restored",  # member: records of the changelog its copy of one partition has applied: last
+    "restored",  # member: last = changelog records that it has applied to its copy of one partition
     "probe",  # member: it asks for a probing rebalance
     "act",  # driver: members start; note = "cold" or "warm"
     "calm",  # driver: nothing happens to the group until the next event
-    "changelog",  # driver: end offset of one partition of the changelog before the next event: last
+    "changelog",  # driver: last = end offset of one changelog partition, before the next event
     "settled",  # driver: the group has settled after the event, or note = why not
     "counted",  # driver: the first flights are counted; note = bytes of the changelog
 ]
@@ -62,7 +63,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     last: int = -1  # offset, inclusive
     began: int = 0  # ns; 0 for an instant
     generation: int = -1
-    note: str = ""  # a member's name, a pid, or a reason
+    note: str = ""
 
 
 _DECODER = msgspec.json.Decoder(Entry)
@@ -122,8 +123,8 @@ class LogWriter:
     def write(self, entry: Entry) -> None:
         """Append one entry.
 
-        A disk that fills up may take the beginning of a line.  No entry must follow that, so all writes after
-        a failure raise its error.
+        A disk that fills up may store only the beginning of a line.  Nothing may follow that, so all writes
+        after a failure raise its error.
         """
         line = encode(entry)
         with self._lock:

@@ -20,7 +20,8 @@ def record_commits(
 ) -> tuple[int, list[str]]:
     """Record the commits of these groups from the broker's own topic.
 
-    The groups are deleted by now, but the topic is a log: it still has their commits, and the deletions.
+    The groups are deleted by now, but their commits and the deletions are still in the active segment of the
+    topic, which Kafka does not compact.
 
     Returns:
         The number of records read, and a note for each reason why commits were left out.

@@ -39,7 +39,7 @@ STEP_S = 0.5
 """Step of the load model: members commit several times a second, and a scene takes about a minute."""
 
 HORIZON_S = 10.0
-"""Horizon of the load model's forecast: about as long as a backlog takes."""
+"""Horizon of the load model's forecast: about as long as members take to work off a backlog."""
 
 _SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Java options that reduce the time for compiling, because the session ends within minutes."""
@@ -134,7 +134,9 @@ class _Job:
         histories = {scene: load.history for scene, load in recorded.items()}
         trials = list_trials(runs, histories, settings)
         if not trials:
-            self.result["notes"].append("no back-test: records cost no work, so members have no speed")
+            self.result["notes"].append(
+                "no back-test: processing a record takes no time here, so members have no service rate"
+            )
             return
         with results_folder(spark, f"{root}/backtest") as written:
             results: dict[int, TrialResult] = {}

@@ -19,7 +19,7 @@ CALM = 0.5  # s without a change of ownership and without a warm-up before the w
 
 
 def run(settings: Settings, flights: Sequence[Flight], place: Place, view: View) -> RunLogs:
-    """Run one strategy from the first join to the last commit.
+    """Run one strategy: all its members join, process the records and commit.
 
     If the records were not drained in time, the note of the logs' ``end`` says so.
     """
@@ -72,7 +72,7 @@ class _Scene:
         process a part of the backlog alone, which depends on the machine and not on the strategy.
 
         Strategies have no options here, not even `rebalance_on_skew`: all members are equally fast, so
-        members with equal loads finish within half a second (measured), and no skew arises.
+        members with equal loads finish within half a second of each other (measured), and no skew arises.
         """
         stage, settings = self._stage, self._settings
         stage.begin("fill", count=lambda: stage.watch.sent, total=settings.backlog)

@@ -67,7 +67,7 @@ class Stage:
     def begin(
         self, step: str, *, count: Callable[[], int] = lambda: 0, total: int | None = None, unit: str = ""
     ) -> None:
-        """Begin a step, which is done when ``count`` reaches ``total``."""
+        """Begin a step; its progress is shown as ``count`` of ``total``."""
         self._step = self._steps.index(step)
         self._count, self._total, self._unit = count, total, unit
 
@@ -139,8 +139,11 @@ class Stage:
         return self._traffic
 
     def all_sent(self) -> bool:
-        """Whether all records are sent and acknowledged."""
-        return self._traffic is not None and self._traffic.finished.is_set()
+        """Whether all records are sent and acknowledged; raises the failure of the traffic."""
+        if self._traffic is None or not self._traffic.finished.is_set():
+            return False
+        self._traffic.check()
+        return True
 
     # --- conditions
 
@@ -197,7 +200,9 @@ class Stage:
         return time.monotonic_ns() - self.watch.last_change >= seconds * 1e9
 
     def drain(self, timeout: float) -> None:
-        """Wait until every record is processed and committed and every partition owned; note the end.
+        """Wait until every record is processed and committed and every partition owned, or until ``timeout``.
+
+        Notes the end, and whether that was reached.
 
         Raises:
             KafkaAssignorsError: the broker's end offsets differ from those of the log.

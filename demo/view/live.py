@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar that follows events on a terminal; lines elsewhere."""
+"""Progress on stderr: on a terminal, a bar below the events; elsewhere, lines."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Picture:
     state: str = ""  # of the current step
     done: int = 0  # finished units of the step
     total: int | None = None  # all units of the step; None: unknown
-    unit: str = ""  # name of the unit, after a space; empty for records
+    unit: str = ""  # with a leading space, as in " s"; empty for records
 
     @property
     def count(self) -> str:
-        """Finished and all units of the step, as text; empty if the total is unknown."""
+        """Finished and all units of the step, as text; empty if the total is unknown or all is done."""
         if self.total is None or self.now >= len(self.steps):
             return ""
         return f"{self.done:,} of {self.total:,}{self.unit}"
@@ -44,9 +44,9 @@ class Picture:
 
 
 class View:
-    """Draws a bar below the events on a terminal; elsewhere prints a line for each event and step.
+    """Draws a bar below the events on a terminal; elsewhere prints lines.
 
-    During a long step it prints a line every few seconds.
+    There is a line for each event and step, and one every few seconds during a long step.
     """
 
     def __init__(self, console: Console) -> None:

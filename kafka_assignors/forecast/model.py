@@ -145,7 +145,9 @@ class Model:
         self.trends = [trend * self.keep**steps for trend in self.trends]
 
     def take(self, at: int, arrived: int | None, steps: int, *, end_known: bool) -> Outlook | None:
-        """Take a `LoadStep`, and forecast from its end on; None if its end offset is unknown.
+        """Take a `LoadStep`, and forecast from its end on.
+
+        None if its end offset is unknown, or no step was learnt yet.
 
         If the end offset is known after a gap or a reset, the level before it is the best estimate.
         """

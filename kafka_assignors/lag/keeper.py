@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout  # not the built-in one before Python 3.11
+from contextlib import suppress
 from functools import partial
 
 from kafka_assignors.background import Background
@@ -35,7 +36,8 @@ class LagKeeper:
         timeout_s: seconds that a fetch in the background may take.
         now: seconds, as ``time.monotonic``.
         on_failure: called, from any thread, if a fetch fails for some partition or ``ask`` cannot start one.
-        on_answer: called, from any thread, with the answer of each fetch and its time on the clock ``now``.
+        on_answer: called, from any thread, with the answer of each fetch (empty if a refresh failed) and its
+            time on the clock ``now``.
     """
 
     def __init__(
@@ -99,13 +101,13 @@ class LagKeeper:
         future = self._for_leader.submit(
             lambda: self._fetch_and_keep(partitions, max(deadline - self._now(), 0.0))
         )
-        try:
-            return future.result(timeout_s)
-        except FutureTimeout as error:
-            if future.done():  # the source itself raised it
-                return LagAnswer({}, one_line(error))
+        with suppress(FutureTimeout, CancelledError):
+            future.exception(timeout_s)  # waits, but does not raise what the source raised
+        if not future.done():
             self._late_request = future
             return LagAnswer({}, f"no answer within {timeout_s:.2f} s")
+        try:
+            return future.result()
         except CancelledError:
             return LagAnswer({}, "closed")
         except Exception as error:
@@ -123,7 +125,7 @@ class LagKeeper:
         return answer
 
     def recent(self) -> Lags:
-        """Return lag fetched within the last ``refresh_s`` seconds."""
+        """Return lag that ``ask`` or ``fetch`` got within the last ``refresh_s`` seconds."""
         with self._fetched_lock:
             self._drop_expired()
             return {partition: lag for partition, (lag, _fetched_at) in self._fetched.items()}

@@ -39,14 +39,16 @@ def ages(times_s: Levels, arrived: Levels, read: Levels) -> Levels:
 class AgePeriods(NamedTuple):
     """Periods of all partitions.  In each, the age of one partition's oldest unread record changes linearly.
 
-    Periods of age 0 are left out.  Periods after a given time do not count.
+    Periods of age 0, and those before a first given time, are left out.  Time after a second one does not
+    count.
 
     Attributes:
         first: by period, the age at its start, seconds.
         last: by period, the age at its end, seconds.
         length: by period, its seconds that count.
-        whole: counted seconds, summed over all partitions, periods of age 0 included.
-        largest: by partition, its largest age, seconds; time that does not count is included.
+        whole: seconds until the second given time, summed over all partitions; periods that are left out are
+            included.
+        largest: by partition, its largest age in these periods, seconds, also in time that does not count.
     """
 
     first: Levels
@@ -82,7 +84,7 @@ def age_periods(
         begin, end = knots_s[late], knots_s[late + 1]
         oldest = _next_arrival(times_s, arrivals, position[late])
         first = np.maximum(begin - oldest, 0.0)
-        # If records are read, the last of them may have arrived before a gap.
+        # A period with reads ends with the age of its last record: the next one may have arrived much later.
         is_read = position[late + 1] - position[late] > NOTHING / 2
         oldest = np.where(is_read, _last_arrival(times_s, arrivals, position[late + 1]), oldest)
         last = np.maximum(end - oldest, 0.0)
@@ -119,7 +121,7 @@ def quantile(periods: AgePeriods, part: float) -> float:
 def _reached(times_s: Levels, arrivals: Levels, reads: Levels) -> tuple[Levels, Levels]:
     """Return when all records that arrived until each time were read, and the number of these records.
 
-    Times whose records were not all read are left out.
+    Left out are times whose records were not all read, and those whose records were read at the first time.
     """
     after = np.searchsorted(reads, arrivals, side="left")
     is_read = (after > 0) & (after < len(reads))

@@ -64,8 +64,8 @@ class StatefulConsumer:
 
     Raises:
         OptionError: a setting is missing or invalid.  (``KafkaConsumer`` raises other errors for its own.)
-        TopologyError: source topics are missing; the topics of a subtopology, or its changelog, differ in
-            partitions.
+        TopologyError: source topics are missing; the topics of a subtopology differ in partitions; a
+            changelog has more partitions than its topics, or none.
         ChangelogError: a changelog cannot be created, or its settings would lose state.
         StateError: the directory is in use, full, or not accessible.
         MissingExtraError: an extra is not installed; the message names it.

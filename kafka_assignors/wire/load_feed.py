@@ -77,7 +77,8 @@ def decode(data: bytes) -> Forecast:
     """Decode a value; ignore unknown fields.
 
     Raises:
-        CodecError: not an object, another version, or a missing or invalid field, which the message names.
+        CodecError: too large, not JSON, not an object, another version, or a required field is missing or a
+            field invalid; the message names it.
     """
     document = _read(data, "value")
     if not isinstance(document, dict):
@@ -124,7 +125,7 @@ def _read(data: bytes, part: str) -> Any:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a name is valid: not empty, and no half of a surrogate pair, which JSON can escape."""
+    """Whether a name is valid: not empty, and without half of a surrogate pair, which JSON could write."""
     try:
         return bool(text.encode())
     except UnicodeEncodeError:

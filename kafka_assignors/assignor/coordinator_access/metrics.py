@@ -48,13 +48,13 @@ def record_metrics(coordinator: ConsumerCoordinator) -> None:
 
         if recorder.is_enabled:
             _wrap_join(coordinator, recorder)
-            # Other packages' strategies report no ``on_assignment``, so the SyncGroup response ends the join.
+            # Only our strategies call ``end_join``.  With others, the SyncGroup response ends the join.
             add_step(coordinator, "_process_sync_group_response", end_join)
             _wrap_listener(coordinator, recorder)
 
 
 def _wrap_join(coordinator: ConsumerCoordinator, recorder: Recorder) -> None:
-    """Record failed attempts to join, with or without a response."""
+    """Record each failed attempt to join, whether the broker refused it or did not answer."""
     if not inspect.iscoroutinefunction(getattr(type(coordinator), _JOIN, None)):
         return
     reference = weakref.ref(coordinator)

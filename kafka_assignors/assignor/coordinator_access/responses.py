@@ -85,7 +85,7 @@ def unfold_assignments(coordinator: ConsumerCoordinator) -> bool:
             return budget.unfold(bytes(assignment))
         except CodecError as error:
             if not ConsumerProtocolAssignment.decode(bytes(assignment)).partitions():
-                raise  # the partitions may be in the user data: without it, no member would read them
+                raise  # its partitions may be in the user data: with an empty list, no member would read them
             log.warning("assignment: unreadable user data (%s): using the partitions it lists", error)
             return bytes(assignment)
 

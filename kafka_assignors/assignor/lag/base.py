@@ -65,7 +65,7 @@ class LagAssignor(Assignor):
         # On the leader:
         self._deadline = 0.0
         self._planned: Assignment | None = None
-        self._first_round_s = 0.0  # when the first round of the last rebalance was planned
+        self._first_round_s = 0.0  # time of the round whose figures are in use
         self._is_later_round = False
         self._round_lags: Lags = {}
         self._all_read_budgets = False  # see ``assignor.lag.budget``
@@ -134,7 +134,7 @@ class LagAssignor(Assignor):
         self, assignments: dict[str, ConsumerProtocolAssignment], members: Sequence[JoinedMember]
     ) -> dict[str, ConsumerProtocolAssignment]:
         with self._guarded("keeping the group's record small"):
-            if self._all_read_budgets:  # budgets check the size, too
+            if self._all_read_budgets:  # ``add`` also checks the record's size
                 return self._budgets.add(
                     assignments, members, self._throughput, some_have_budgets=self._some_have_budgets
                 )
@@ -175,7 +175,7 @@ class LagAssignor(Assignor):
         now = time.monotonic()
         self._deadline = now + timeout_s
         age_s = now - self._first_round_s
-        # The rounds of one rebalance plan with the figures of the first, unless they have become too old.
+        # All rounds of a rebalance use the figures of its first round, unless these are too old.
         is_recent = age_s <= self.options.lag_max_age_ms / 1000
         self._is_later_round = self._second_round.is_settling and is_recent
         if not self._is_later_round:

@@ -2,8 +2,8 @@
 
 The broker refuses an assignment whose record is too large (see ``record_size``).  The leader knows all sizes.
 In a large group it sends each member a budget with its assignment: the bytes that claims and user data may
-take in its next subscription.  If that is not enough, the leader folds the assignments, too: their partitions
-move to the user data, in compact form.
+take in its next subscription.  If this record is too large already, or the next one would be, the leader
+folds the assignments: their partitions move to the user data, in compact form.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SMALL = 0.5
 """Part of the limit below which members need no budget, so that small groups send Kafka's plain formats."""
 
 _FULL = 0.9
-"""Part of the limit that the budgets may fill.  The rest is for members and partitions that come later."""
+"""Part of the limit that a planned record may take.  The rest is for later members and partitions."""
 
 _LAG_BYTES = 10
 """Usual maximum of the bytes of a lag in the plain form, without the topic's name."""
@@ -36,7 +36,7 @@ _LAG_BYTES = 10
 class MemberSize(NamedTuple):
     """A member's part of the record, before the leader chooses budgets."""
 
-    fixed: int  # bytes of its ids, its topics and the broker's fields
+    fixed: int  # bytes of its ids, its topics, the broker's fields and the rates sent to it
     sent: int  # bytes of the claims and the user data that it joined with
     assigned: Ownership  # the partitions of its new assignment
 
@@ -51,8 +51,9 @@ class Fitted(NamedTuple):
 def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, some_have_budgets: bool = False) -> Fitted:
     """Choose budgets with which this record and the next one fit into the limit, as far as they can.
 
-    The subscriptions shrink first: claims lose nothing in their compact form, lags are rounded, and the least
-    lags are left out.  Assignments are folded last, because other tools do not read a folded one.
+    Subscriptions shrink at the next join: claims lose nothing in their compact form, lags are rounded, and
+    the least lags are left out.  Assignments are folded only if that is not enough or comes too late, because
+    other tools do not read a folded one.
 
     Args:
         sizes: of all members.

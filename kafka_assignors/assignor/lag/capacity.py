@@ -56,8 +56,8 @@ class MeasuredCapacities:
     ) -> list[tuple[Member, MemberReport]]:
         """Return the members with their capacities.
 
-        ``is_later_round``: the rebalance has had a round, with recent figures.  Its rounds plan with the same
-        capacities, so that they reach the same target.
+        ``is_later_round``: an earlier round of this rebalance had figures that are still recent.  Its members
+        keep their capacities, so that all rounds reach the same target.
         """
         measuring = [report for _member, report in reports if report.service_rate is not None]
         if not measuring:
@@ -81,7 +81,10 @@ class MeasuredCapacities:
             return
         self._logged = logged
         if not median:
-            log.info("%s: no member has measured its capacity yet: those that measure count as 1", self._name)
+            log.info(
+                "%s: no member has measured its capacity yet: until one has, those that measure count as 1",
+                self._name,
+            )
             return
         log.info(
             "%s: %d of %d measuring members have a capacity, the median is %s records/s%s",

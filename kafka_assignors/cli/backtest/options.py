@@ -22,7 +22,7 @@ from kafka_assignors.validators import seconds
 N = TypeVar("N", bound=float)
 
 BY_DEFAULT = tuple(name for name in STRATEGIES if name != "failover")
-"""All but ``failover``: a group that needs a single active member can use no other strategy."""
+"""All but ``failover``: a group of a single active member has no other strategy to compare it with."""
 
 _LONGEST = 500
 """Maximum number of values of one option."""
@@ -32,9 +32,9 @@ _LONGEST = 500
 class Parameters:
     """The values of ``--param``."""
 
-    # Of strategies' options and ``CHOICES``: candidates differ in them.
+    # Values of strategies' options and of ``CHOICES``, by name: candidates differ in them.
     choices: Mapping[str, Sequence[Parameter]]
-    # Of ``SURROUNDINGS``, seconds: all candidates are tried with them.
+    # Values of ``SURROUNDINGS``, by name, seconds: all candidates are tried with each.
     surroundings: Mapping[str, Sequence[float]]
 
 

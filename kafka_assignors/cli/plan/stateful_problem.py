@@ -82,7 +82,7 @@ def is_stateful(value: object) -> bool:
 
 
 def parse_stateful(value: object, given: Mapping[str, Any]) -> tuple[StatefulGroup, TaskPlanOptions]:
-    """Check parsed JSON and return the group and its options, which those in ``given`` override."""
+    """Check parsed JSON and return the group and its options; those in ``given`` override the file's."""
     file: _StatefulFile = checked("", value, _StatefulFile)
     check_version(file.version)
     options = _options(file.options, given)

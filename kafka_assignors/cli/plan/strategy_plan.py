@@ -40,7 +40,7 @@ class StrategyPlan:
 
     @property
     def max_load(self) -> int:
-        """The largest load of a member: lag (records), or a number of partitions if the group has no lag.
+        """The largest load of a member: lag and expected arrivals (records); partitions if none is above 0.
 
         With unequal capacities lag is weighted by them.
         """
@@ -56,7 +56,7 @@ class StrategyPlan:
         return "records" if self.group.capacities.are_equal else "weighted records"
 
     def lag_of_members(self) -> dict[str, int] | None:
-        """Map each member to its lag and expected arrivals in the target, records; None: there is no lag.
+        """Map each member to its lag and expected arrivals in the target, records; None: none is above 0.
 
         The unknown lag of a partition counts as its topic's mean.
         """
@@ -103,7 +103,7 @@ def lower_bound(group: Group) -> int:
 
 
 def in_records(group: Group) -> bool:
-    """Return whether loads are in records: some lag is known and not 0.  If not, they are in partitions."""
+    """Return whether loads are in records (lag or expected arrivals are above 0), or in partitions."""
     return bool(group.lag.any())
 
 
@@ -112,23 +112,24 @@ def solve(
     group: Group,
     departed: Collection[Member],
     load_lower_bound: int,
-    by_lag: Group | None = None,
+    without_forecasts: Group | None = None,
 ) -> StrategyPlan:
     """Plan as the group's leader would in a rebalance now.
 
-    If the strategy can be cooperative, members keep their partitions during the round.  ``by_lag`` is the
-    group before forecasts were added to its loads, for strategies that use no forecasts; None: no forecasts
-    were added.
+    If the strategy can be cooperative, members keep their partitions during the round.
+    ``without_forecasts`` is the group before forecasts were added to its loads: strategies that use none
+    plan with it.  None: none were added.
     """
     is_cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
     overrides = dict(assignor.reason_overrides())
-    if by_lag is None or assignor.by_forecast:
-        overrides |= {} if by_lag is None else {Reason.LOAD: Reason.EXPECTED_LOAD}
-        by_lag = group
+    used = without_forecasts
+    if used is None or assignor.by_forecast:
+        overrides |= {} if used is None else {Reason.LOAD: Reason.EXPECTED_LOAD}
+        used = group
     if is_cooperative:
         members = tuple(replace(m, still_owns=bool(m.owned)) for m in group.members)
-        group, by_lag = replace(group, members=members), replace(by_lag, members=members)
-    result = rebalance(by_lag, assignor.checked_plan)
+        group, used = replace(group, members=members), replace(used, members=members)
+    result = rebalance(used, assignor.checked_plan)
     target = Assignment(group, result.target.owners)
     return StrategyPlan(
         strategy=assignor.name,

@@ -76,7 +76,7 @@ class GroupSizes:
         self._looks: deque[tuple[float, Report]] = deque()
         self._rates: deque[float] = deque(maxlen=_MEASUREMENTS)
         self._settled: frozenset[str] | None = None  # members at the last look at a stable group
-        self._before: frozenset[str] | None = None  # ``_settled`` before the last look
+        self._before: frozenset[str] | None = None  # ``_settled`` before the newest look
         self._lags: dict[TopicPartition, int] = {}  # last known, records
         self._arrivals: dict[TopicPartition, float] = {}  # last known, records/s
         self._last: SizeReport | None = None
@@ -91,7 +91,8 @@ class GroupSizes:
         self._looks.append((now, report))
         self._lags |= {p.tp: p.lag for p in report.partitions if p.lag is not None}
         self._arrivals |= {p.tp: p.rate.records_in for p in report.partitions if p.rate is not None}
-        # One look more than ``Rates`` keeps, because the rates of the reader may begin a look earlier.
+        # One look more than ``Rates`` keeps: the reader stamps its looks earlier, so its rates may begin with
+        # the look before ours.
         while len(self._looks) > 3 and self._looks[2][0] <= now - WINDOW_S:
             self._looks.popleft()
         return report
@@ -139,10 +140,10 @@ class GroupSizes:
             without_owner = f"{counted(given_up, 'partition')} without an owner"
             return f"{group} is between two rounds of a rebalance: {without_owner}"
         if self._before is None:
-            return f"{group} was rebalancing at the last look"
+            return f"{group} was rebalancing at the previous look"
         if self._settled and not self._settled & self._before:
             return (
-                f"{group} has just started: all its members are new since the last look, "
+                f"{group} has just started: all its members are new since the previous look, "
                 "so its lag says nothing about its size yet"
             )
         return None

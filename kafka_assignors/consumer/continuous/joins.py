@@ -51,7 +51,7 @@ class JoinsOutsidePoll(Membership):
             async def repeat_result() -> Any:
                 return await join
 
-            # Not after a KafkaTimeoutError: kafka-python would take the join for one that still runs.
+            # A join that ended with KafkaTimeoutError is dropped: kafka-python would think it still runs.
             is_timeout = isinstance(join.exception, KafkaTimeoutError)
             self._join_task = None if is_timeout else self._manager.call_soon(repeat_result)
         self._join.is_in_poll = True
@@ -254,7 +254,7 @@ class JoinsOutsidePoll(Membership):
             self._join_outside_poll()
 
     def _can_join_outside_poll(self) -> bool:
-        """Whether the member may join now, without listeners and fresh metadata, which need ``poll()``."""
+        """Whether the member may join outside ``poll()``: no listener must run, no metadata be fetched."""
         subscription = self._subscription
         topics = subscription.subscription
         return bool(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 FORGET_DAYS = 7
-"""A tombstone removes a key whose forecast is this many days older than the newest of all keys."""
+"""A tombstone removes a key whose forecast is this many days older than the newest one, or than now."""
 
 NewestForecasts = Mapping[str, tuple[int, str]]
 """Key -> time (ms since 1970) and value of the newest forecast of a partition."""
@@ -86,7 +86,7 @@ def newest_records(load: DataFrame) -> NewestForecasts:
 
 
 def landed_records(spark: SparkSession, root: str) -> NewestForecasts:
-    """Fetch the newest forecasts of the last days that have landed in a folder as records."""
+    """Fetch, as records, the newest forecast of each partition in the last days of a folder's load."""
     if not has_load(spark, root):
         return {}
     with as_pipeline_error(f"the load of {root}"):
@@ -115,7 +115,7 @@ def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str],
     """Publish the newest forecasts of ``load/`` once, and remove old ones.
 
     Returns:
-        Number of records written; 0: there is nothing newer to write.
+        Number of forecasts written; 0: none is newer than those in the topic.
 
     Raises:
         PipelineError: the cluster does not answer or denies access, or the topic is not compacted.

@@ -2,8 +2,9 @@
 
 **Exactly once.**  Spark's checkpoint has the samples of a batch and the state before it.  An interrupted
 batch is repeated with the same samples from the same state, so it gives the same rows.  They land in files
-named by the batch (``sink``), so a repeated batch replaces its files.  With Spark's own file sink, other
-programs would have to read its list, and the loss of its checkpoint would silently drop batches.
+named by the batch (``sink``), so a repeated batch replaces its files.  Not so Spark's own file sink:
+other programs would need its list of files, and after the loss of the checkpoint it would silently skip
+batches whose numbers it has already.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class LoadReport:
 
     @property
     def gaps(self) -> int:
-        """Number of gaps without samples, each of one step or more."""
+        """Number of gaps without samples, each of two steps or more."""
         return self.qualities.get("gap", 0)
 
     @property
@@ -147,13 +148,13 @@ def run_load_model(
     Other arguments and errors are those of `start_load_model`.  A failure is a `PipelineError`.
     """
     run = start_load_model(spark, root, settings, **how)
-    try:
-        with as_pipeline_error(f"the load model of {root}"):
+    with as_pipeline_error(f"the load model of {root}"):
+        try:
             while not run.query.awaitTermination(_POLL_S):
                 if stop is not None and stop.is_set():
                     break
-    finally:
-        report = run.stop()
+        finally:
+            report = run.stop()
     return report
 
 
@@ -199,7 +200,7 @@ class LoadRun:
             steps.unpersist()
 
     def _warn_once(self, counts: LoadReport) -> None:
-        """Log the first dropped samples or deleted files of each kind; the report counts all."""
+        """Log the first late samples, samples ahead and deleted files; the report counts all kinds."""
         for before, count, dropped in (
             (self._report.late, counts.late, "samples came too late, and were dropped"),
             (self._report.ahead, counts.ahead, "samples are ahead of this machine's clock, and were dropped"),
@@ -225,7 +226,7 @@ class LoadRun:
         return self._report
 
     def _note_refused(self) -> None:
-        """Add the samples that Spark dropped in batches that have ended since the last call to the report."""
+        """Add to the report the samples that Spark dropped in batches that ended since the last call."""
         with self._lock:
             for progress in self.query.recentProgress:
                 # An idle trigger has no batch, but reports the number of the next one.

@@ -24,8 +24,8 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
 
     1. Stateful active tasks are balanced over members, in total and in each subtopology (KIP-441, "Defining
        balance").  Among balanced targets, the fewest tasks leave the member that could run them soonest
-       (their owner, unless another is more caught up); then the fewest tasks that the search finds move
-       to a member without a copy.
+       (their owner, unless another is more caught up); then as few tasks as the search finds a way for
+       move to a member without a copy.
     2. Standbys are in other processes, and in other racks where possible.  They make the members' active
        tasks and standbys as even as these rules allow, with the fewest new copies that the search finds.
     3. Stateless tasks make the members' active tasks even, with the fewest moves.
@@ -36,9 +36,12 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
     ``max_warmup_replicas`` in the group, those already begun first.  Stateless tasks are added to the
     stateful ones of this round, goals in order: the least sum of squares of the members' active tasks, in
     total and then in each stateless subtopology; the fewest moves.  Claims are resolved as in
-    ``TaskHistory``; no report of a member makes the plan fail.
+    ``TaskHistory``; whatever members report, the plan does not fail.
 
-    If the group is balanced and all copies are caught up, the plan changes nothing.  Ties: members by process
+    With a ``balance_factor`` above 1, the balance of active tasks allows that factor.
+
+    If the group is balanced, all copies are caught up, and its standbys are as many and in such racks as
+    wanted, the plan changes nothing.  Ties: members by process
     and id, tasks by subtopology and number.  Equal groups in any order have equal plans.
 
     Cost: near linear in tasks and moves; 10,000 tasks on 100 members take some tenths of a second

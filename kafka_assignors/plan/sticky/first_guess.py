@@ -8,7 +8,7 @@ from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.sticky.goals import TransportProblem
 
 _FEW = 256
-"""Units (partitions) are dealt one by one if units times members are at most this."""
+"""Without limits, units (partitions) are dealt one by one if units times members are at most this."""
 
 _MOST_REFUSALS = 8
 """A member stops looking for units after this many members that have none for it."""
@@ -18,7 +18,8 @@ def first_shares(problem: TransportProblem) -> Matrix:
     """Let members keep a fair part of their partitions, deal the rest evenly, then level the loads."""
     shares: Matrix = problem.owned.copy()
     if problem.away is not None:
-        # Racks come before sticky: an owner far from the replicas frees its units if another is near.
+        # Racks come before sticky: an owner in no rack of the replicas gives its units up if another
+        # subscriber is in one.
         has_near = (problem.subscribed & (problem.away == 0)).any(axis=1)
         shares = np.where((problem.away > 0) & has_near[:, None], problem.floor, shares)
     loads: Vector = shares.sum(axis=0)
@@ -141,7 +142,7 @@ def _level(problem: TransportProblem, shares: Matrix, loads: Vector, quotas: Vec
             offered = wanted[shares[wanted, high] > problem.floor[wanted, high]]
             if len(offered):
                 topic, units = _offer(problem, shares, offered, high, low)
-                # No load may pass its quota by much.
+                # Once a load has reached its quota, units move one by one.
                 to_quota = max(1, min(int(loads[high] - quotas[high]), int(quotas[low] - loads[low])))
                 units = min(units, to_quota, int(loads[high] - loads[low]) // 2)
                 shares[topic, high] -= units
@@ -166,6 +167,6 @@ def _offer(
     best = int(np.lexsort(keys)[0])
     topic, share, owned = int(offered[best]), int(high_share[best]), int(high_owned[best])
     units = max((share - int(low_share[best])) // 2, 1)
-    # Units that ``high`` did not own cost less to move than its own, so one offer has units of one price.
+    # Units that ``high`` did not own cost less to move than its own, so one offer has only one of the kinds.
     spare = share - owned if share > owned else share - int(problem.floor[topic, high])
     return topic, min(units, spare)

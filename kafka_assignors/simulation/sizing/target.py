@@ -26,8 +26,8 @@ class Target:
     """The time lag to hold.
 
     Attributes:
-        max_time_lag_s: longest time that a record may wait, seconds.  Records that wait already count from
-            now.
+        max_time_lag_s: longest time that a record may wait, seconds.  For records that are waiting now, the
+            wait counts from now.
         headroom: the part of a member's service rate that is kept free.
 
     Raises:
@@ -70,10 +70,10 @@ class Limits:
 
     Attributes:
         rate: records/s of the fastest member.
-        counted: the history, without the records of hot partitions that a member does not read in time, even
-            without other partitions.
-        allowed: by partition, its largest time lag, seconds: the target, or ``NEAR`` times the time that a
-            member without other partitions takes, if it is ``behind``.
+        counted: the history, less those records of hot partitions that even a member without other partitions
+            does not read in time.
+        allowed: by partition, its largest time lag, seconds: the target; if it is ``behind``, ``NEAR`` times
+            the time that a member without other partitions takes.
         hot: by partition, whether its arrivals are too much for one member.
         behind: by partition, whether only its present lag is too much for one member.
     """
@@ -86,7 +86,7 @@ class Limits:
 
 
 def usable_rate(history: History, target: Target) -> float:
-    """Return the records/s that a size counts on from its fastest member: its rate without the headroom.
+    """Return the records/s that a size counts on from a member of capacity 1: its rate less the headroom.
 
     Raises:
         OptionError: the history has no rate.

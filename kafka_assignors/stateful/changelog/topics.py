@@ -1,4 +1,4 @@
-"""Creates and checks changelog topics, and searches them again for tasks without one."""
+"""Creates and checks changelog topics, and looks again for those of tasks that have none yet."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError, TopicAuthorization
 from kafka_assignors.background import Background
 from kafka_assignors.errors import ChangelogError, TopologyError
 from kafka_assignors.lag.fetch.link import make_client
+from kafka_assignors.lag.sources import one_line
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.state.copy import Changelog
 from kafka_assignors.stateful.topology import Topology
@@ -85,8 +86,9 @@ def changelogs_of(
 
     Raises:
         TopologyError: a source topic is missing; the source topics of a subtopology differ in partitions; a
-            changelog has more partitions than its sources, or (with ``create``) none.
-        ChangelogError: a changelog would lose state, or the cluster refuses a request.
+            changelog has more partitions than its sources, or none.
+        ChangelogError: a changelog would lose state, or a request fails.  (Without the settings of the
+            changelogs, there is only a warning.)
     """
     try:
         with closing(make_client(KafkaAdminClient, **client)) as admin:
@@ -126,8 +128,6 @@ def _described(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, Mapp
 
 
 def _create(admin: KafkaAdminClient, wanted: Mapping[str, int], replication_factor: int) -> None:
-    if not wanted:  # an empty list would describe all topics
-        return
     existing = {topic["name"] for topic in admin.describe_topics(list(wanted)) if topic["partitions"]}
     for topic, count in wanted.items():
         if topic in existing:
@@ -187,29 +187,34 @@ def _refuse_or_warn(id: str, topic: str, count: int, tasks: int) -> None:
     message = f"subtopology {id}: changelog {topic} has {count} partitions, its source topics have {tasks}"
     if not 0 < count < tasks:
         raise TopologyError(message)
-    log.warning("%s: tasks from %s_%d on wait; add partitions to the changelog", message, id, count)
+    log.warning("%s: tasks %s_%d and above must wait: add partitions to the changelog", message, id, count)
 
 
 def _settings(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return topic -> setting -> value; empty, after a warning, if the request fails."""
+    """Return topic -> setting -> value, without topics whose settings cannot be read, after a warning."""
     resources = [ConfigResource(ConfigResourceType.TOPIC, topic) for topic in topics]
+    known: dict[str, dict[str, Any]] = {}
+    problem = "not allowed: grant DESCRIBE_CONFIGS"
     try:
-        response = admin.describe_configs(resources, config_filter="all")
-    except KafkaError as error:  # an ACL may deny it; then the settings are up to the user
+        known = admin.describe_configs(resources, config_filter="all").get("topic", {})
+    except KafkaError as error:
+        problem = one_line(error)
+    # kafka-python returns no settings for a topic whose settings an ACL denies.
+    if unknown := [topic for topic in topics if not known.get(topic)]:
         log.warning(
-            "cannot read the settings of the changelogs, so their cleanup.policy is not checked, and copies "
-            "that are too old are not noticed: %s",
-            error,
+            "cannot read the settings of %s (%s), so their cleanup.policy is not checked, and copies that "
+            "are too old are not noticed",
+            ", ".join(unknown),
+            problem,
         )
-        return {}
     return {
         topic: {
             name: str(setting["value"])
             for name, setting in settings.items()
             if setting.get("value") is not None
         }
-        for by_topic in response.values()
-        for topic, settings in by_topic.items()
+        for topic, settings in known.items()
+        if settings
     }
 
 

@@ -29,7 +29,7 @@ class TaskLog:
 
     def revoked(self, task: Task) -> None:
         """Note a revoked task."""
-        if task in self._assigned:  # since the last `write`, which then logs neither
+        if task in self._assigned:  # assigned since the last `write`: the next one logs neither
             self._assigned.remove(task)
         elif task in self._owned:
             self._revoked.add(task)

@@ -78,8 +78,9 @@ class ClosedCopies:
     def clean(self, delay_s: float, keep: Collection[Task]) -> None:
         """Delete copies that were unused for ``delay_s``.
 
-        Checks them once a minute, or every ``delay_s`` if that is shorter.  One check hides a copy
-        from the group, the next one deletes it, because a rebalance under way may still count on it.
+        Checks them once a minute, or every ``delay_s`` if that is shorter, but at most once a second.  One
+        check hides a copy from the group, the next one deletes it, because a rebalance under way may still
+        count on it.
         """
         now = self._clock()
         if now < self._next_clean:

@@ -111,7 +111,6 @@ def test_sick_partition_and_group_leave_the_ages_of_the_others(
     cluster: Lagging, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     """The link is closed after the last request, and only for a broker that does not answer."""
-    monkeypatch.setattr(reader, "_OFFSETS_S", 0.3)
     cluster.groups.partitions = 2
     cluster.groups.codes = lambda kind, group_id, _: (
         code * ((kind, group_id) == ("DescribeGroups", "bb")) + MISSING * (group_id == "empty")

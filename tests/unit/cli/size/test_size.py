@@ -198,7 +198,7 @@ def test_size_needs_a_rate_a_known_strategy_and_no_rebalance() -> None:
     assert sized(chosen, now, look([1, 2], [0, 0], strategy="theirs")).strategy == "range"
     with pytest.raises(GroupError, match="is rebalancing: try again"):
         sized(GIVEN_RATE, now, rebalancing(look([1, 2], [0, 0], strategy="")))
-    with pytest.raises(GroupError, match="was rebalancing at the last look: try again"):
+    with pytest.raises(GroupError, match="was rebalancing at the previous look: try again"):
         sized(GIVEN_RATE, rebalancing(now), now)
 
 
@@ -209,7 +209,7 @@ def test_last_size_stays_while_the_group_has_just_started_or_rebalances() -> Non
     sizes = started(GIVEN_RATE, CALM, CALM, late, moving, late, read)
     assert sizes.read().sizing.advised == 4
     for why in (
-        "has just started: all its members are new since the last look, "
+        "has just started: all its members are new since the previous look, "
         "so its lag says nothing about its size yet",
         "is rebalancing",
     ):

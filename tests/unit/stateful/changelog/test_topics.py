@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 import pytest
+from kafka.admin import ConfigResource
 from kafka.errors import TopicAlreadyExistsError
 
 from kafka_assignors.errors import ChangelogError, TopologyError
@@ -17,9 +18,13 @@ TOPOLOGY = Topology((Subtopology("s", ("t",)),))
 
 
 class Admin:
-    """A cluster with topics of these numbers of partitions; -1: it does not let us describe the topic."""
+    """A cluster with topics of these numbers of partitions; -1: it does not let us describe the topic.
+
+    It does not show the settings of topics in ``hidden``.
+    """
 
     topics: dict[str, int]
+    hidden: frozenset[str] = frozenset()
 
     def __init__(self, **topics: int) -> None:
         self.topics = topics
@@ -37,8 +42,9 @@ class Admin:
     def create_topics(self, topics: dict[str, dict[str, Any]], **_: Any) -> None:
         self.topics |= {name: settings["num_partitions"] for name, settings in topics.items()}
 
-    def describe_configs(self, *_: Any, **__: Any) -> dict[str, Any]:
-        return {}
+    def describe_configs(self, resources: list[ConfigResource], **_: Any) -> dict[str, Any]:
+        compacted = {"cleanup.policy": {"value": "compact"}}
+        return {"topic": {each.name: {} if each.name in self.hidden else compacted for each in resources}}
 
     def close(self) -> None:
         pass
@@ -73,8 +79,20 @@ def test_member_starts_although_a_topic_has_grown_beyond_its_changelog(
     """Otherwise no member could start, or restart after a crash, before an operator adds partitions."""
     assert set(changelogs(monkeypatch, t=4, g_s_changelog=2)) == {("s", 0), ("s", 1)}
     assert (
-        "changelog g-s-changelog has 2 partitions, its source topics have 4: tasks from s_2 on wait"
+        "changelog g-s-changelog has 2 partitions, its source topics have 4: tasks s_2 and above must wait"
         in caplog.text
+    )
+
+
+def test_settings_that_may_not_be_read_are_one_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A broker answers such a request with an error for the topic, which kafka-python ignores."""
+    monkeypatch.setattr(Admin, "hidden", {"g-s-changelog"})
+    assert set(changelogs(monkeypatch, t=2)) == {("s", 0), ("s", 1)}
+    (line,) = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+    assert line.startswith(
+        "cannot read the settings of g-s-changelog (not allowed: grant DESCRIBE_CONFIGS), so"
     )
 
 
