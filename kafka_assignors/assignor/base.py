@@ -229,11 +229,11 @@ class Assignor(StrategyHooks):
     ) -> list[tuple[Member, MemberReport]]:
         cooperative = RebalanceProtocol.COOPERATIVE in self.protocols
         joining = self._access.generation()
+        member_of = partial(
+            to_member, complaints=complaints, cooperative=cooperative, joining=joining, shared={}
+        )
         read = [(joined, read_user_data(joined, self.decode_user_data, complaints)) for joined in members]
-        return [
-            (to_member(joined, report, complaints, cooperative=cooperative, joining=joining), report)
-            for joined, report in read
-        ]
+        return [(member_of(joined, report), report) for joined, report in read]
 
     def _held_by(self, joined: JoinedMember) -> Ownership:
         """Return the partitions that a member holds, for the fallback."""

@@ -83,7 +83,7 @@ class Causes:
     ) -> None:
         """Record the group for which this leader is about to plan."""
         self._check_generation(access)
-        # Many members share the same topics, so they share one set.
+        # Equal topics are one set in a round, and here in all rounds.
         last = {} if self._led is None else self._led.group.members
         known = {seen.topics: seen.topics for seen in last.values()}
         # A new member that joins again after an interrupted round still counts as joined.
@@ -92,7 +92,7 @@ class Causes:
         }
         seen = {
             joined.member_id: SeenMember(
-                topics=known.setdefault(member.topics, member.topics),
+                topics=known.get(member.topics, member.topics),
                 instance_id=joined.group_instance_id or None,
                 client_id=None if joined.group_instance_id else _prefix(joined.member_id),
                 generation=self._reported[joined.member_id],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from kafka.cluster import ClusterMetadata
@@ -10,6 +12,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from kafka_assignors.assignor.coordinator_access.consumer import replicas
 from kafka_assignors.plan import NO_GENERATION, Assignment, Ownership
+from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.wire import assignment
 from kafka_assignors.wire.primitives import by_topic, string
 
@@ -88,10 +91,32 @@ def encode_subscription(
 
 def encode_assignment(plan: Assignment, user_data: bytes) -> dict[str, ConsumerProtocolAssignment]:
     """Build the assignment of each member; all get the same user data."""
-    headers = [string(topic) for topic in plan.group.names]
+    encoder = _Encoder(plan)
     return {
-        member_id: PlannedAssignment(plan, headers, i, user_data) for member_id, i in plan.group.index.items()
+        member_id: PlannedAssignment(plan, encoder, i, user_data) for member_id, i in plan.group.index.items()
     }
+
+
+class _Encoder:
+    """Encodes the members' parts of one plan."""
+
+    def __init__(self, plan: Assignment) -> None:
+        self._plan = plan
+        self._names = [string(topic) for topic in plan.group.names]
+
+    @cached_property
+    def _arrays(self) -> tuple[bytes, Vector]:
+        runs = self._plan.runs
+        return assignment.encode_runs(runs.numbers, runs.bounds)
+
+    def encode(self, member: int, user_data: bytes) -> bytes:
+        """Encode the part of the member with this index."""
+        (raw, starts), runs = self._arrays, self._plan.runs
+        first, end = runs.members[member : member + 2].tolist()
+        names = [self._names[topic] for topic in runs.topics[first:end].tolist()]
+        cuts = starts[first : end + 1].tolist()
+        arrays = [raw[start:stop] for start, stop in pairwise(cuts)]
+        return assignment.encode(names, arrays, user_data)
 
 
 # Without init=False, kafka-python would look for a schema of this name.  Its stubs do not know the keyword.
@@ -101,13 +126,13 @@ class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore
     For a million partitions kafka-python would otherwise build three million objects and encode them.
     """
 
-    def __init__(self, plan: Assignment, headers: Sequence[bytes], member: int, user_data: bytes) -> None:
+    def __init__(self, plan: Assignment, encoder: _Encoder, member: int, user_data: bytes) -> None:
         super().__init__(assignment.VERSION, user_data=user_data)  # sets all fields to their defaults, too
-        self._plan, self._headers, self._member = plan, headers, member
+        self._plan, self._encoder, self._member = plan, encoder, member
         self._entries: list[tuple[str, list[int]]] | None = None
         # Cache of user data and the encoding with it: the size check encodes before kafka-python does.
         self._encoded = b"", b""
-        if plan.group.members[member].member_id in plan.unlisted:  # ``partition_arrays`` lacks these
+        if plan.group.members[member].member_id in plan.unlisted:  # ``runs`` lacks these
             self._entries = list(plan.of_member(member).items())
 
     def ownership(self) -> Ownership:
@@ -131,7 +156,5 @@ class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore
             return bytes(super().encode(*args, **options))
         user_data = self.user_data or b""
         if not self._encoded[1] or self._encoded[0] != user_data:
-            topics, numbers, bounds = self._plan.partition_arrays(self._member)
-            headers = [self._headers[topic] for topic in topics.tolist()]
-            self._encoded = user_data, assignment.encode(headers, numbers, bounds, user_data)
+            self._encoded = user_data, self._encoder.encode(self._member, user_data)
         return self._encoded[1]

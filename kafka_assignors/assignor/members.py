@@ -75,11 +75,13 @@ def to_member(
     *,
     cooperative: bool,
     joining: int | None,
+    shared: dict[frozenset[str], frozenset[str]],
 ) -> Member:
     """Convert a joined member to the planner's ``Member``.
 
     ``cooperative``: whether the strategy is cooperative; members of an eager one hold nothing during a plan.
-    ``joining``: the generation of this rebalance; None if unknown.
+    ``joining``: the generation of this rebalance; None if unknown.  ``shared``: the distinct sets of topics.
+    Members with equal topics get the same set, because many later steps compare these sets.
     """
     subscription = joined.metadata
     listed = convert.owned_in(subscription) if cooperative else {}
@@ -91,13 +93,14 @@ def to_member(
     if joining is not None and generation >= joining:
         complaints.add(joined.member_id, f"claims partitions of generation {generation}, which has not ended")
         held, owned, generation = {}, {}, NO_GENERATION
+    topics = convert.topics_in(subscription)
     capacity = report.capacity
     if in_units(capacity) is None:
         complaints.add(joined.member_id, f"reports a capacity of {capacity!r:.60}")
         capacity = 1.0
     return Member(
         member_id=joined.member_id,
-        topics=convert.topics_in(subscription),
+        topics=shared.setdefault(topics, topics),
         owned=owned,
         generation=generation,
         instance_id=joined.group_instance_id or None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import operator
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
@@ -75,19 +75,20 @@ def fixed_bytes(member: JoinedMember) -> int:
 
 def sent_bytes(member: JoinedMember) -> int:
     """Return the bytes of the claims and the user data that a member joined with."""
+    # A group may have millions of entries, and `map` is much faster than a loop.
     entries = member.metadata.owned_partitions or ()
     partitions = sum(map(len, filter(None, map(_NUMBERS, entries))))
-    return len(member.metadata.user_data or b"") + _plain_bytes([*map(_TOPIC, entries)], partitions)
+    claims = _plain_bytes(len(entries), _characters(map(_TOPIC, entries)), partitions)
+    return len(member.metadata.user_data or b"") + claims
 
 
 def plain_bytes(owned: Ownership) -> int:
     """Return the bytes of an ownership in Kafka's own form."""
-    return _plain_bytes(owned, sum(map(len, owned.values())))
+    return _plain_bytes(len(owned), _characters(owned), sum(map(len, owned.values())))
 
 
-def _plain_bytes(topics: Collection[str | None], partitions: int) -> int:
-    # A group may have millions of entries, and `map` is much faster than a loop.
-    return 6 * len(topics) + _characters(topics) + 4 * partitions
+def _plain_bytes(topics: int, characters: int, partitions: int) -> int:
+    return 6 * topics + characters + 4 * partitions
 
 
 def _characters(names: Iterable[str | None]) -> int:

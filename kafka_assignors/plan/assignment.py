@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,22 @@ from kafka_assignors.plan.model import NO_MEMBER, Group, Ownership
 
 Owners = npt.NDArray[np.int32]
 """By partition: the index of its member, or ``NO_MEMBER``."""
+
+
+class Runs(NamedTuple):
+    """The partitions of a plan, by member, topic and number.  A run is a member's partitions of one topic.
+
+    Attributes:
+        topics: by run, the index of its topic in ``group.names``.
+        numbers: by partition, its number.
+        bounds: by run, the index in ``numbers`` at which it begins; then the end of the last run.
+        members: by member, the index of its first run; then the number of runs.
+    """
+
+    topics: npt.NDArray[np.int32]
+    numbers: Vector
+    bounds: Vector
+    members: Vector
 
 
 class Assignment(Mapping[str, dict[str, list[int]]]):
@@ -55,11 +72,13 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
 
     def of_member(self, member: int) -> dict[str, list[int]]:
         """Topic -> partition numbers of the member with this index."""
-        topic_indices, numbers, bounds = (array.tolist() for array in self.partition_arrays(member))
-        names = self.group.names
+        runs, names = self.runs, self.group.names
+        first, end = runs.members[member : member + 2].tolist()
+        bounds = runs.bounds[first : end + 1]
+        numbers, cuts = runs.numbers[bounds[0] : bounds[-1]].tolist(), (bounds - bounds[0]).tolist()
         partitions = {
-            names[index]: numbers[start:end]
-            for index, start, end in zip(topic_indices, bounds, bounds[1:], strict=False)
+            names[topic]: numbers[start:stop]
+            for topic, start, stop in zip(runs.topics[first:end].tolist(), cuts, cuts[1:], strict=False)
         }
         if not self.unlisted:
             return partitions
@@ -81,24 +100,19 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
         """Number of partitions of each member."""
         return np.bincount(self.owners[self.owners >= 0], minlength=len(self))
 
-    def partition_arrays(self, member: int) -> tuple[npt.NDArray[np.int32], Vector, Vector]:
-        """Return one member's partitions as arrays.
-
-        Returns:
-            The topics (indices into ``group.names``), the partition numbers topic by topic, and slice bounds:
-            topic ``i`` has ``numbers[bounds[i]:bounds[i + 1]]``.
-        """
-        by_owner, starts = self._by_owner
-        partitions = by_owner[starts[member] : starts[member + 1]]
-        topic = self.group.topic_of[partitions]
-        cuts = np.flatnonzero(topic[1:] != topic[:-1]) + 1
-        bounds = np.concatenate([[0], cuts, [len(topic)]]) if len(topic) else np.zeros(1, np.int64)
-        return topic[bounds[:-1]], partitions - self.group.firsts[topic], bounds
-
     @cached_property
-    def _by_owner(self) -> tuple[Vector, Vector]:
-        """Return the partitions sorted by owner, and the start of each member's slice, then the last end."""
+    def runs(self) -> Runs:
+        """All partitions with a member; those in ``unlisted`` are not among them."""
         # numpy sorts 16-bit numbers in linear time.
-        keys = self.owners.astype(np.int16 if len(self) < 2**15 else np.int32)
-        order = np.argsort(keys, kind="stable")
-        return order, np.searchsorted(keys[order], np.arange(len(self) + 1))
+        order = np.argsort(self.owners.astype(np.int16 if len(self) < 2**15 else np.int32), kind="stable")
+        order = order[np.count_nonzero(self.owners == NO_MEMBER) :]  # the lowest number
+        owner, topic = self.owners[order], self.group.topic_of[order]
+        is_first = np.ones(len(order), np.bool_)
+        is_first[1:] = (owner[1:] != owner[:-1]) | (topic[1:] != topic[:-1])
+        first = np.flatnonzero(is_first)
+        return Runs(
+            topics=topic[first],
+            numbers=order - self.group.firsts[topic],
+            bounds=np.append(first, len(order)),
+            members=np.searchsorted(owner[first], np.arange(len(self) + 1)),
+        )

@@ -81,27 +81,27 @@ def resolve(group: Group) -> Claims:
 
 def _claimed(group: Group) -> tuple[Vector, Vector, dict[str, int]]:
     """Return the partition and claimant of each valid claim, and member id -> number of refused claims."""
-    first = group.first
-    starts: list[int] = []
-    limits: list[int] = []
+    row_of = {topic: row for row, topic in enumerate(group.topics)}
+    rows: list[int] = []
     lists: list[Sequence[int]] = []
     entries: list[int] = []
     refused: dict[str, int] = {}
     for member in group.members:
         owned = member.owned
-        if unknown := [topic for topic in owned if topic not in first]:
-            if count := sum(len(owned[topic]) for topic in unknown):
+        if not owned.keys() <= row_of.keys():
+            known = {topic: numbers for topic, numbers in owned.items() if topic in row_of}
+            if count := sum(map(len, owned.values())) - sum(map(len, known.values())):
                 refused[member.member_id] = count
-            owned = {topic: numbers for topic, numbers in owned.items() if topic in first}
+            owned = known
         entries.append(len(owned))
-        starts += map(first.__getitem__, owned)
-        limits += map(group.topics.__getitem__, owned)
+        rows += map(row_of.__getitem__, owned)
         lists += owned.values()
     sizes = np.fromiter(map(len, lists), np.int64, len(lists))
     number = np.fromiter(chain.from_iterable(lists), np.int64, int(sizes.sum()))
     claimant = np.repeat(np.repeat(np.arange(len(group.members)), entries), sizes)
-    exists = (number >= 0) & (number < np.repeat(np.array(limits, np.int64), sizes))
-    partition = number + np.repeat(np.array(starts, np.int64), sizes)
+    topic = np.repeat(np.array(rows, np.int64), sizes)
+    exists = (number >= 0) & (number < group.counts[topic])
+    partition = number + group.firsts[topic]
     if not exists.all():
         for index, count in enumerate(np.bincount(claimant[~exists], minlength=len(entries)).tolist()):
             if count:

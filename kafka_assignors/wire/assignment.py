@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -20,32 +21,34 @@ CLASSIC_ONLY = b"\x00"
 _HEAD = struct.Struct(">hi")
 
 
-def encode(
-    names: Sequence[bytes],
-    numbers: npt.NDArray[np.int64],
-    bounds: npt.NDArray[np.int64],
-    user_data: bytes = b"",
-) -> bytes:
+def encode_runs(
+    numbers: npt.NDArray[np.int64], bounds: npt.NDArray[np.int64]
+) -> tuple[bytes, npt.NDArray[np.int64]]:
+    """Encode arrays of partition numbers, for all members at once: numpy's calls take most of the time.
+
+    Args:
+        numbers: the partition numbers of all arrays, one array after the other.
+        bounds: the indices in ``numbers`` at which the arrays begin, and the end of the last one.
+
+    Returns:
+        The bytes of all arrays, the positions at which they begin, and the end of the last one.
+    """
+    starts = bounds + np.arange(len(bounds))  # each array begins with its length
+    words = np.empty(starts[-1], ">i4")
+    is_number = np.ones(len(words), np.bool_)
+    is_number[starts[:-1]] = False
+    words[starts[:-1]] = np.diff(bounds)
+    words[is_number] = numbers
+    return words.tobytes(), 4 * starts
+
+
+def encode(names: Sequence[bytes], arrays: Sequence[bytes], user_data: bytes = b"") -> bytes:
     """Encode one member's assignment.
 
     Args:
         names: the names of its topics, each encoded by `string`.
-        numbers: the partition numbers, topic by topic.
-        bounds: the indices in ``numbers`` at which the topics begin, and the end of the last topic.
+        arrays: by topic, its partition numbers, encoded by `encode_runs`.
         user_data: the leader's user data for the member.
     """
-    # One array holds the number of each topic's partitions, followed by the partitions.
-    count_at = bounds[:-1] + np.arange(len(names))
-    words = np.empty(len(numbers) + len(names), ">i4")
-    is_number = np.ones(len(words), np.bool_)
-    is_number[count_at] = False
-    words[count_at] = np.diff(bounds)
-    words[is_number] = numbers
-    raw = words.tobytes()
-    ends = [*(4 * count_at[1:]).tolist(), len(raw)]
-    pieces = [_HEAD.pack(VERSION, len(names))]
-    start = 0
-    for name, end in zip(names, ends, strict=False):
-        pieces += (name, raw[start:end])
-        start = end
-    return b"".join([*pieces, sized(user_data)])
+    topics = chain.from_iterable(zip(names, arrays, strict=True))
+    return b"".join((_HEAD.pack(VERSION, len(names)), *topics, sized(user_data)))

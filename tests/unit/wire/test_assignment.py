@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
@@ -22,5 +24,7 @@ PLANS: list[dict[str, list[int]]] = [
 def test_bytes_equal_those_of_kafka_python(plan: dict[str, list[int]], user_data: bytes) -> None:
     numbers = np.array([p for numbers_of in plan.values() for p in numbers_of], np.int64)
     bounds = np.append(0, np.cumsum([*map(len, plan.values())], dtype=np.int64))
-    ours = assignment.encode([string(t) for t in plan], numbers, bounds, user_data)
+    raw, starts = assignment.encode_runs(numbers, bounds)
+    arrays = [raw[start:stop] for start, stop in pairwise(starts)]
+    ours = assignment.encode([string(t) for t in plan], arrays, user_data)
     assert ours == ConsumerProtocolAssignment(0, list(plan.items()), user_data).encode()
