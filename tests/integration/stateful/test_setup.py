@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient
-from kafka.admin import NewTopic
+from kafka.admin import ACLOperation, NewTopic, ResourceType
 
 from kafka_assignors.errors import ChangelogError, TopologyError
 from kafka_assignors.stateful import StatefulConsumer, Subtopology, Topology
 from kafka_assignors.stateful.changelog.topics import changelogs_of
 from tests.integration.conftest import FreshNames
+from tests.integration.guarded import Guarded, Right
 from tests.integration.stateful.stateful_app import App
 from tests.support.waiting import until
 
@@ -83,6 +84,19 @@ def test_changelog_with_another_number_of_partitions_is_refused(fresh: FreshName
         changelogs(fresh, Topology((Subtopology("x", (fresh.topic(2),)),)), group)
 
 
+def test_settings_of_changelogs_that_an_acl_denies_are_one_warning(
+    guarded: Guarded, names: FreshNames, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic, group = names.topic(2), names.group()
+    make(names, f"{group}-x-changelog", 2, "delete")
+    guarded.allow_only(
+        [Right(ResourceType.TOPIC, name, ACLOperation.DESCRIBE) for name in (topic, f"{group}-x-changelog")]
+    )
+    topology = Topology((Subtopology("x", (topic,)),))
+    assert len(changelogs_of(guarded.config(), topology, group, create=False)) == 2
+    assert f"settings of {group}-x-changelog (not allowed: grant DESCRIBE_CONFIGS)" in caplog.text
+
+
 @pytest.mark.parametrize("policy", ["delete", "compact,delete"])
 def test_changelog_with_retention_is_refused(fresh: FreshNames, policy: str) -> None:
     group = fresh.group()
@@ -136,7 +150,7 @@ def test_tasks_of_a_grown_topic_wait_for_their_changelog_partition(fresh: FreshN
         a.close()
         b = app.join("b", metadata_max_age_ms=500)
         app.wait_until(lambda: b.ready == {0, 1}, "the other tasks to be processed")
-        assert b.logged("has 2 partitions, its source topics have 3: tasks from count_2 on wait")
+        assert b.logged("has 2 partitions, its source topics have 3: tasks count_2 and above must wait")
         app.produce(100)
         app.wait_until_done()
         app.admin.create_partitions({app.changelog: 3})
