@@ -22,7 +22,7 @@ from kafka import KafkaConsumer
 from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
 
 from kafka_assignors.errors import StateError
-from kafka_assignors.lag.fetch.link import client_without_topic_creation
+from kafka_assignors.lag.fetch.link import make_client
 from kafka_assignors.stateful.changelog.end_offsets import EndOffsets, TaskEndOffsets
 from kafka_assignors.stateful.changelog.rate_limit import RateLimit
 from kafka_assignors.stateful.changelog.tailing import Tailing
@@ -54,12 +54,12 @@ class ChangelogReader:
         fetch_max_bytes: int = 8 * 1024 * 1024,
         shutdown: Shutdown | None = None,
     ) -> None:
-        self._consumer: Any = KafkaConsumer(
+        self._consumer: Any = make_client(  # without topic creation, else a deleted changelog would come back
+            KafkaConsumer,
             **client,
             group_id=None,
             enable_auto_commit=False,
             auto_offset_reset="none",
-            kafka_client=client_without_topic_creation,  # else a deleted changelog would come back
             fetch_max_bytes=fetch_max_bytes,
             max_partition_fetch_bytes=min(fetch_max_bytes, 1024 * 1024),
             max_poll_records=10_000,

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kafka import KafkaProducer
@@ -34,7 +35,7 @@ from kafka.errors import (
 
 from kafka_assignors.assignor.coordinator_access.consumer import stop_producer
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
-from kafka_assignors.lag.fetch.link import client_without_topic_creation
+from kafka_assignors.lag.fetch.link import make_client
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.shutdown import Shutdown
 
@@ -108,12 +109,11 @@ class ChangelogWriter:
         delivery_ms = round(1000 * patience_s * 3 / 4)  # with `max_block_ms`, no longer than the patience
         self._patience_s = patience_s
         self._shutdown = shutdown or Shutdown()
-        self._connect = connect
+        self._connect = partial(make_client, connect)  # without topic creation: see ``ChangelogReader``
         self._closed = False
         self._config = {
             **client,
             "acks": "all",
-            "kafka_client": client_without_topic_creation,  # else a deleted changelog would come back
             "linger_ms": _LINGER_MS,
             "batch_size": 256 * 1024,
             "max_request_size": max_request_size,
@@ -127,7 +127,7 @@ class ChangelogWriter:
                 _ABORT_ON_CLOSE,
             ],
         }
-        self._producer: KafkaProducer | None = connect(**self._config)
+        self._producer: KafkaProducer | None = self._connect(**self._config)
 
     def write(
         self,

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from kafka_assignors.consumer import ContinuousConsumer
+from kafka_assignors.lag.fetch.link import make_client
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.stateful.changelog.reader import ChangelogReader
 from kafka_assignors.stateful.changelog.topics import KnownChangelogs, changelogs_of
@@ -105,7 +106,7 @@ def assemble(
             replication_factor=options.changelog_replication_factor,
         )
         changelogs = find_changelogs()  # first, so that a wrong changelog leaves no client open
-        consumer = ContinuousConsumer(**config, partition_assignment_strategy=[assignor])
+        consumer = make_client(ContinuousConsumer, **config, partition_assignment_strategy=[assignor])
         undo.callback(consumer.close, autocommit=False)
         lease = Lease(consumer, shutdown)
         writer = ChangelogWriter(

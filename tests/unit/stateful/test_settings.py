@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka.errors import KafkaTimeoutError
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.stateful import (
@@ -15,7 +19,9 @@ from kafka_assignors.stateful import (
     Topology,
     settings,
 )
+from kafka_assignors.stateful.runtime import assembly
 from kafka_assignors.stateful.settings import checked_config
+from tests.support.waiting import until
 
 TOPOLOGY = Topology((Subtopology("a", ("t",)), Subtopology("b", ("u",))))
 
@@ -108,6 +114,22 @@ def test_each_subtopology_needs_a_function(process: Any, tmp_path: Any) -> None:
     with pytest.raises(OptionError, match="one for each of a, b"):
         StatefulConsumer(TOPOLOGY, process, tmp_path, group_id="g")
     assert not list(tmp_path.iterdir()), "it made files before it looked at its arguments"
+
+
+def test_cluster_that_is_gone_after_the_check_of_changelogs_leaves_no_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assembly, "changelogs_of", lambda *_, **__: {})
+    before = threading.active_count()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        nowhere: Any = {
+            "bootstrap_servers": f"127.0.0.1:{silent.getsockname()[1]}",
+            "bootstrap_timeout_ms": 100,
+        }
+        for _ in range(2):  # the directory is unlocked, too
+            with pytest.raises(KafkaTimeoutError):
+                StatefulConsumer(TOPOLOGY, dict.fromkeys("ab", print), tmp_path, group_id="g", **nowhere)
+    until(lambda: threading.active_count() <= before, "the threads to end")
 
 
 @pytest.mark.parametrize("topology", [None, "t", Subtopology("a", ("t",))])

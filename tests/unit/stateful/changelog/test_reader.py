@@ -12,7 +12,6 @@ from kafka.errors import KafkaConnectionError, LogTruncationError, OffsetOutOfRa
 from kafka.structs import TopicPartition
 
 from kafka_assignors.errors import StateFullError
-from kafka_assignors.lag.fetch.link import client_without_topic_creation
 from kafka_assignors.plan import TopicPartition as OurPartition
 from kafka_assignors.stateful import StateDir, Stores
 from kafka_assignors.stateful.changelog import reader as changelog_reader
@@ -124,7 +123,6 @@ def test_consumer_has_no_group_and_no_offset_reset(bench: Bench) -> None:
         "group_id": None,
         "auto_offset_reset": "none",
         "enable_auto_commit": False,
-        "kafka_client": client_without_topic_creation,
         "fetch_max_bytes": 4096,
         "max_partition_fetch_bytes": 4096,
     }
