@@ -57,7 +57,7 @@ def sample_flights(
         every_s: seconds between two samples; the first is at midnight (UTC) before the first flight.
         days: days to sample; None: until the last flight.
         service_rate: records/s that the group reads from a partition with lag; by default a little more than
-            arrive in the busiest of 18 partitions.
+            arrive in rush hours in the busiest of 18 partitions.
     """
     due = np.array([flight.at for flight in flights], np.int64)
     places = {key: partition_of(key, partitions) for key in {flight.key for flight in flights}}

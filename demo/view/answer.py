@@ -9,10 +9,10 @@ from demo.pipeline.results import PipelineResult
 from demo.results import Results, StrategyResult, run_faults, runs_of
 
 TIE = 0.10
-"""A time counts as equal to the shortest one if it is longer by this part at most."""
+"""A time counts as equal to the shortest one if it is longer by at most this fraction of it."""
 
 UNEVEN = 1.25
-"""Drain times cannot be compared if members worked more than this many times as fast in one of the drains."""
+"""Drain times cannot be compared if members worked more than this many times as fast in one as in another."""
 
 RULE = (
     f"Times within {100 * TIE:.0f} % of the shortest count as equal (a tie). If standstills are equal, fewer "
@@ -27,7 +27,7 @@ class Answer(NamedTuple):
 
     headline: str
     sentences: tuple[str, str, str]  # from the backlog, from the replay, from the back-test
-    chosen: frozenset[str]  # the recommended strategies; empty where all failed
+    chosen: frozenset[str]  # the recommended strategies; empty where none is
 
 
 def answer(results: Results) -> Answer:
@@ -84,7 +84,7 @@ def _headline(names: set[str], both: list[str], by_drain: list[str], by_stop: li
         return f"Use {' or '.join(both)}{': they tie' if len(both) > 1 else ''}"
     places = ((by_drain, "for uneven load"), (by_stop, "where members come and go"))
     advice = ", ".join(f"{' or '.join(best)} {where}" for best, where in places if best)
-    return f"Use {advice}" if advice else "The runs show no difference between the strategies"
+    return f"Use {advice}" if advice else "The runs do not decide between the strategies"
 
 
 def _slowed(results: Results, names: set[str]) -> bool:
@@ -116,7 +116,7 @@ def _from_backlog(results: Results, drains: Mapping[str, float], names: set[str]
     if not others:
         return f"{text}."
     largest = {run["strategy"]: run["largest_load"] for run in results["backlog"]}
-    loads = f"{largest[best]:,}, with {worst} {largest[worst]:,}"
+    loads = f"{largest[best]:,} of them, with {worst} {largest[worst]:,}"
     return f"{text}, against {others}; its busiest member had {loads}."
 
 
@@ -135,7 +135,7 @@ def _from_replay(results: Results, stops: Mapping[str, float], by_stop: list[str
 
 
 def _ranked(times: Mapping[str, float], first: Collection[str] = ()) -> tuple[str, str, str]:
-    """Return the fastest name (of ``first``, if given), the others' times as text, and the slowest name."""
+    """Return the fastest name, the others' times as text, and the slowest name; those in ``first`` first."""
     best, *others = sorted(times, key=lambda name: (name not in first, times[name]))
     tied = _best(times)
     if len(others) > _MOST_NAMED:
@@ -147,7 +147,7 @@ def _ranked(times: Mapping[str, float], first: Collection[str] = ()) -> tuple[st
 
 def _from_backtest(pipeline: PipelineResult | None, chosen: list[str]) -> str:
     if pipeline is None:
-        return "The pipeline did not run, so no back-test compares the other strategies."
+        return "The pipeline did not run, so no back-test compares the strategies that did not run here."
     if (backtest := pipeline["backtest"]) is None:
         why = f": {pipeline['fault']}" if pipeline["fault"] else ""
         return f"The pipeline made no back-test{why}."

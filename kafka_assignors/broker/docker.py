@@ -30,7 +30,7 @@ def compose_file() -> Path:
 
 
 def compose_command() -> tuple[str, ...] | None:
-    """Return the compose command if a Docker engine answers, else None.
+    """Return the compose command; None if no Docker engine answers, or Compose is missing.
 
     ``docker`` may be installed without an engine that runs, so ``docker info`` checks for one.
     """
@@ -80,7 +80,7 @@ def project(root: Path) -> str:
 def remove_container(name: str) -> None:
     """Remove the container of the project ``name``, if it exists."""
     compose = compose_command()
-    why = failure_of(_down(compose, name), _DOWN_S) if compose else "no Docker engine answers"
+    why = failure_of(_down(compose, name), _DOWN_S) if compose else "no Docker engine with Compose answers"
     if why:
         raise BrokerError(
             f"cannot remove the broker's container ({why}): when Docker answers, run "

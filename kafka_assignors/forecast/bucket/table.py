@@ -3,12 +3,15 @@
 The arrays hold all models, but only *plain* counters, and the rest of this folder relies on that:
 
 - The last sample has the begin and end of the log.  Its commit is known, or no sample so far had a known one.
-- The last step ended at the last step boundary up to that sample, with known offsets.  Or no step ended yet.
+- The last step ended at the last step boundary up to that sample, with known offsets.  Or there was
+  no step boundary yet.
 - No report of a reset is pending (``commit_order``), and no mark of a commit waits for an end offset.
 
-Samples of the sampler alone lead to such states, apart from gaps, resets and a group's first commit.
-`write_counters` returns whether a state is plain.  Arrays belong to *parts*, which change at different times:
-``hot`` with each sample, ``scores`` with each forecast to be scored, ``season`` with each quarter of an hour.
+A partition that only the sampler reports is in such a state, except at a gap, a reset or the group's first
+commit.  `write_counters` returns whether a state is plain and past its first step boundary.
+
+Arrays belong to *parts*, which change at different times: ``hot`` with each sample, ``scores`` with each
+forecast to be scored, ``season`` with each quarter of an hour.
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ class State(IntEnum):
 
     NONE = 0  # the partition is new, or its counters are not plain
     PLAIN = 1
-    BEGUN = 2  # the counters are plain, and the first step has not ended
+    BEGUN = 2  # the counters are plain, and no step boundary has passed yet
 
 
 COUNTERS = (
@@ -57,7 +60,7 @@ COUNTERS = (
     *("mark_end", "mark_served", "mark_position", "mark_through"),
     *("point_first", "points", "point_at", "point_end"),
 )
-"""The arrays that have no meaning for a partition whose counters are not plain."""
+"""The counters, which have no meaning if they are not plain, and ``plain`` itself."""
 
 
 class Field(NamedTuple):

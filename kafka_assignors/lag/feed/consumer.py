@@ -104,10 +104,10 @@ class FeedConsumer:
         ]
 
     def has_caught_up(self) -> bool:
-        """Whether all records that existed at ``open`` were read.
+        """Whether all committed records that existed at ``open`` were read; False if a position is unknown.
 
         Raises:
-            LagError: the position is unknown.
+            LagError: the request for the position failed.
         """
         with self._errors():
             # Compare positions instead of records, because transaction markers are no records.

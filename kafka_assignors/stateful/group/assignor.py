@@ -115,7 +115,7 @@ class StatefulAssignor(Assignor):
         rack = self._rack or ""
         if can_be_sent(rack, LONGEST_RACK):
             return rack
-        self._warn("rack", f"client_rack is above {LONGEST_RACK} bytes of UTF-8: standbys ignore it")
+        self._warn("rack", f"client_rack is not at most {LONGEST_RACK} bytes of UTF-8: standbys ignore it")
         return ""
 
     def _holdings(self) -> Holdings:
@@ -198,7 +198,7 @@ class StatefulAssignor(Assignor):
     def with_lags(
         self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
     ) -> Group:
-        """Store the members' subscriptions for ``plan``; the group has no lags."""
+        """Store the members' subscriptions for ``plan``.  Their lags are of tasks, not partitions."""
         self._joined = {
             member.member_id: report.more
             for member, report in reports
@@ -267,7 +267,8 @@ class StatefulAssignor(Assignor):
             owners = owners_if_small_enough(self._packed_task_owners(actives), len(assignments))
         for member_id, assignment in assignments.items():
             assigned_tasks = actives[member_id]
-            # A planned task that its old owner still holds moves in the next round; until then keep its copy.
+            # A planned task that its old owner still holds moves in the next round.  Until then it is a
+            # warm-up, so that the new owner keeps its copy.
             planned = [
                 task for task in plan.active.get(member_id, ()) if self._topology[task[0]].has_changelog
             ]

@@ -145,7 +145,7 @@ def test_stop_ends_the_container_and_the_supervisor(docker: Path, note: Path) ->
 
 @pytest.mark.parametrize(
     ("fault", "why"),
-    [("no-engine", "no Docker engine answers"), ("refuses", "Error response from daemon: busy")],
+    [("no-engine", "no Docker engine with Compose answers"), ("refuses", "Error response from daemon: busy")],
 )
 def test_container_that_cannot_be_removed_is_one_error_with_advice(
     docker: Path, note: Path, fault: str, why: str
