@@ -231,9 +231,10 @@ class Scripted:
     def beat(self, code: int = 0) -> None:
         """A heartbeat is due, and answered."""
         done = self.in_background(self.coordinator._do_heartbeat)
-        sent = self.of(HeartbeatRequest)[-1]  # on a busy machine kafka-python's own may be pending, too
-        self.answer(sent, SimpleNamespace(error_code=code))
-        assert done.is_done
+        # On a busy machine kafka-python's own may be pending, too, and may be the last one.
+        pending = [sent for sent in self.of(HeartbeatRequest) if not sent.future.is_done]
+        while not done.is_done:
+            self.answer(pending.pop(), SimpleNamespace(error_code=code))
 
     def answer_leave(self) -> None:
         """Answer LeaveGroup."""
