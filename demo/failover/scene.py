@@ -21,8 +21,8 @@ from demo.scenes.stage import Place, Stage, staged
 from demo.view.live import View
 
 START_TIMEOUT = 120.0  # s
-COUNT_TIMEOUT = 60.0  # s, beside the time for the flights at `SLOWEST`
-SLOWEST = 200.0  # records/s that the group counts at least
+COUNT_TIMEOUT = 60.0  # s, on top of the time to count the flights at `SLOWEST`
+SLOWEST = 200.0  # records/s; any group counts at least this fast
 SETTLE_TIMEOUT = 120.0  # s
 SENT_TIMEOUT = 30.0  # s
 CALM = 1.0  # s without a change before a group counts as settled
@@ -189,7 +189,7 @@ def steady(
 ) -> Iterator[tuple[float, Flight]]:
     """Yield ``rate`` flights a second until ``over``, one for each task in turn.
 
-    Not in the order of departure: then a task with few destinations would have nothing to do for seconds.
+    In the order of departure, a task with few destinations would have nothing to do for seconds.
     """
     by_task: dict[int, list[Flight]] = {}
     for flight in flights:

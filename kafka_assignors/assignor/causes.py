@@ -83,7 +83,7 @@ class Causes:
     ) -> None:
         """Record the group for which this leader is about to plan."""
         self._check_generation(access)
-        # Equal topics are one set in a round, and here in all rounds.
+        # Members of a round share one set of equal topics; this reuses the last round's.
         last = {} if self._led is None else self._led.group.members
         known = {seen.topics: seen.topics for seen in last.values()}
         # A new member that joins again after an interrupted round still counts as joined.

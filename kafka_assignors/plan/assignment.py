@@ -105,7 +105,7 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
         """All partitions with a member; those in ``unlisted`` are not among them."""
         # numpy sorts 16-bit numbers in linear time.
         order = np.argsort(self.owners.astype(np.int16 if len(self) < 2**15 else np.int32), kind="stable")
-        order = order[np.count_nonzero(self.owners == NO_MEMBER) :]  # the lowest number
+        order = order[np.count_nonzero(self.owners == NO_MEMBER) :]  # these sort first
         owner, topic = self.owners[order], self.group.topic_of[order]
         is_first = np.ones(len(order), np.bool_)
         is_first[1:] = (owner[1:] != owner[:-1]) | (topic[1:] != topic[:-1])

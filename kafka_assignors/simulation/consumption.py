@@ -63,9 +63,9 @@ class Consumption:
         )
 
     def empty_at(self, reader: Readers) -> float:
-        """Return when the lag of all partitions is 0, seconds since the start, if nothing arrives any more.
+        """Return when the lag of all partitions is 0, seconds since the start, at the current rates.
 
-        Infinite if a partition with lag has no reader, or if the lag is 0 now.
+        Infinite if some lag has no reader or never falls to 0, or if the lag is 0 now.
         """
         interval = self.interval(0.0, reader)
         if interval.lag.sum() <= NOTHING:

@@ -39,15 +39,13 @@ def ages(times_s: Levels, arrived: Levels, read: Levels) -> Levels:
 class AgePeriods(NamedTuple):
     """Periods of all partitions.  In each, the age of one partition's oldest unread record changes linearly.
 
-    Periods of age 0, and those before a first given time, are left out.  Time after a second one does not
-    count.
+    Periods of age 0, and those before ``since``, are left out.  Time after ``until`` does not count.
 
     Attributes:
         first: by period, the age at its start, seconds.
         last: by period, the age at its end, seconds.
         length: by period, its seconds that count.
-        whole: seconds until the second given time, summed over all partitions; periods that are left out are
-            included.
+        whole: seconds until ``until``, summed over all partitions, with the periods that are left out.
         largest: by partition, its largest age in these periods, seconds, also in time that does not count.
     """
 
@@ -121,7 +119,7 @@ def quantile(periods: AgePeriods, part: float) -> float:
 def _reached(times_s: Levels, arrivals: Levels, reads: Levels) -> tuple[Levels, Levels]:
     """Return when all records that arrived until each time were read, and the number of these records.
 
-    Left out are times whose records were not all read, and those whose records were read at the first time.
+    Omits times whose records were not all read, or were read at the first time.
     """
     after = np.searchsorted(reads, arrivals, side="left")
     is_read = (after > 0) & (after < len(reads))

@@ -57,7 +57,8 @@ class StatefulConsumer:
         topology: the subtopologies and their state; the same in all members.
         process: ``process(record, store)``, called for each record in the order of its partition; or one
             function for each subtopology, by its id.  ``store`` is the store of the task, None for a
-            subtopology without state.  An exception ends the member and drops all changes of that record.
+            subtopology without state.  An exception, but not one of a damaged store, ends the
+            member and drops all changes of that record.
         store_dir: directory for state, on a disk of this machine; each process needs its own.
         options: runtime options.
         **consumer_config: as for ``KafkaConsumer``; ``group_id`` names the application.
@@ -65,7 +66,7 @@ class StatefulConsumer:
     Raises:
         OptionError: a setting is missing or invalid.  (``KafkaConsumer`` raises other errors for its own.)
         TopologyError: source topics are missing; the topics of a subtopology differ in partitions; a
-            changelog has more partitions than its topics, or none.
+            changelog is missing, or has more partitions than its source topics.
         ChangelogError: a changelog cannot be created, or its settings would lose state.
         StateError: the directory is in use, full, or not accessible.
         MissingExtraError: an extra is not installed; the message names it.
@@ -180,7 +181,7 @@ class StatefulConsumer:
 
     @property
     def ready(self) -> frozenset[Task]:
-        """The active tasks that are processed now, with their state restored."""
+        """The active tasks whose state is restored, so that they may be processed."""
         return frozenset(task for task, active in self._tasks.actives.copy().items() if active.ready)
 
     @property

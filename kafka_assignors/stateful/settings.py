@@ -17,6 +17,7 @@ from kafka_assignors.validators import function, instance, one_of, seconds, whol
 _RESERVED = {
     "enable_auto_commit": "offsets are committed after the state is written",
     "partition_assignment_strategy": "a stateful consumer brings its own",
+    "kafka_client": "a stateful consumer brings its own, which creates no topics",
     "consumer_timeout_ms": "a stateful consumer runs until `close`",
 }
 

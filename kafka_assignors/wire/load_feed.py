@@ -77,8 +77,8 @@ def decode(data: bytes) -> Forecast:
     """Decode a value; ignore unknown fields.
 
     Raises:
-        CodecError: too large, not JSON, not an object, another version, or a required field is missing or a
-            field invalid; the message names it.
+        CodecError: too large, not JSON, not an object, another version, or a missing or invalid field; the
+            message says which.
     """
     document = _read(data, "value")
     if not isinstance(document, dict):

@@ -40,7 +40,7 @@ class StrategyPlan:
 
     @property
     def max_load(self) -> int:
-        """The largest load of a member: lag and expected arrivals (records); partitions if none is above 0.
+        """The largest load of a member: records (lag and expected arrivals); partitions if these are all 0.
 
         With unequal capacities lag is weighted by them.
         """
@@ -56,7 +56,7 @@ class StrategyPlan:
         return "records" if self.group.capacities.are_equal else "weighted records"
 
     def lag_of_members(self) -> dict[str, int] | None:
-        """Map each member to its lag and expected arrivals in the target, records; None: none is above 0.
+        """Map each member to its lag and expected arrivals in the target, records; None: all are 0.
 
         The unknown lag of a partition counts as its topic's mean.
         """
@@ -117,19 +117,19 @@ def solve(
     """Plan as the group's leader would in a rebalance now.
 
     If the strategy can be cooperative, members keep their partitions during the round.
-    ``without_forecasts`` is the group before forecasts were added to its loads: strategies that use none
-    plan with it.  None: none were added.
+    ``without_forecasts`` is the group before forecasts were added to its loads: strategies that ignore
+    forecasts plan with it.  None: no forecasts were added.
     """
     is_cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
     overrides = dict(assignor.reason_overrides())
-    used = without_forecasts
-    if used is None or assignor.by_forecast:
-        overrides |= {} if used is None else {Reason.LOAD: Reason.EXPECTED_LOAD}
-        used = group
+    planned = without_forecasts
+    if planned is None or assignor.by_forecast:
+        overrides |= {} if planned is None else {Reason.LOAD: Reason.EXPECTED_LOAD}
+        planned = group
     if is_cooperative:
         members = tuple(replace(m, still_owns=bool(m.owned)) for m in group.members)
-        group, used = replace(group, members=members), replace(used, members=members)
-    result = rebalance(used, assignor.checked_plan)
+        group, planned = replace(group, members=members), replace(planned, members=members)
+    result = rebalance(planned, assignor.checked_plan)
     target = Assignment(group, result.target.owners)
     return StrategyPlan(
         strategy=assignor.name,

@@ -33,7 +33,7 @@ from kafka_assignors.simulation.sizing import Advice, Target
 from kafka_assignors.strategies import STRATEGIES, load_strategy
 
 _MEASUREMENTS = 9
-"""The rate of a member is the median of this many last looks with a backlog, so no single look decides."""
+"""The rate used is the median of this many last measurements, so no single one decides."""
 
 _LEAST_S = 20.0
 """A rate is measured over at least this time, because members commit only every 5 s by default."""
@@ -91,8 +91,8 @@ class GroupSizes:
         self._looks.append((now, report))
         self._lags |= {p.tp: p.lag for p in report.partitions if p.lag is not None}
         self._arrivals |= {p.tp: p.rate.records_in for p in report.partitions if p.rate is not None}
-        # One look more than ``Rates`` keeps: the reader stamps its looks earlier, so its rates may begin with
-        # the look before ours.
+        # Keep one look more than ``Rates``: the reader stamps its looks a little later, by varying delays, so
+        # its rates may begin one look earlier.
         while len(self._looks) > 3 and self._looks[2][0] <= now - WINDOW_S:
             self._looks.popleft()
         return report
@@ -143,7 +143,7 @@ class GroupSizes:
             return f"{group} was rebalancing at the previous look"
         if self._settled and not self._settled & self._before:
             return (
-                f"{group} has just started: all its members are new since the previous look, "
+                f"{group} has just started: all its members are new since the last stable look, "
                 "so its lag says nothing about its size yet"
             )
         return None

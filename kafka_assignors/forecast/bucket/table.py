@@ -60,7 +60,7 @@ COUNTERS = (
     *("mark_end", "mark_served", "mark_position", "mark_through"),
     *("point_first", "points", "point_at", "point_end"),
 )
-"""The counters, which have no meaning if they are not plain, and ``plain`` itself."""
+"""The array ``plain``, and the arrays that mean nothing unless it is set."""
 
 
 class Field(NamedTuple):

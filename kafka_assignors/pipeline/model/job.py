@@ -2,9 +2,9 @@
 
 **Exactly once.**  Spark's checkpoint has the samples of a batch and the state before it.  An interrupted
 batch is repeated with the same samples from the same state, so it gives the same rows.  They land in files
-named by the batch (``sink``), so a repeated batch replaces its files.  Not so Spark's own file sink:
-other programs would need its list of files, and after the loss of the checkpoint it would silently skip
-batches whose numbers it has already.
+named by the batch (``sink``), so a repeated batch replaces its files.  Spark's own file sink would
+not do: other programs would need its list of files, and after the loss of the checkpoint it would silently
+skip batches whose numbers it has already.
 """
 
 from __future__ import annotations

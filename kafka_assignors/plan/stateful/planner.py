@@ -24,8 +24,8 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
 
     1. Stateful active tasks are balanced over members, in total and in each subtopology (KIP-441, "Defining
        balance").  Among balanced targets, the fewest tasks leave the member that could run them soonest
-       (their owner, unless another is more caught up); then as few tasks as the search finds a way for
-       move to a member without a copy.
+       (their owner, unless another is more caught up); then few tasks move to a member
+       without a copy: as few as the search finds.
     2. Standbys are in other processes, and in other racks where possible.  They make the members' active
        tasks and standbys as even as these rules allow, with the fewest new copies that the search finds.
     3. Stateless tasks make the members' active tasks even, with the fewest moves.
@@ -38,7 +38,7 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
     total and then in each stateless subtopology; the fewest moves.  Claims are resolved as in
     ``TaskHistory``; whatever members report, the plan does not fail.
 
-    With a ``balance_factor`` above 1, the balance of active tasks allows that factor.
+    With a ``balance_factor`` above 1, members may differ by that many tasks before any move.
 
     If the group is balanced, all copies are caught up, and its standbys are as many and in such racks as
     wanted, the plan changes nothing.  Ties: members by process

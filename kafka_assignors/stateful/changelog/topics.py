@@ -98,7 +98,7 @@ def changelogs_of(
                 _create(admin, {topic: task_counts[id] for id, topic in topics.items()}, replication_factor)
             else:
                 topics = _existing(admin, topics)
-            return _checked(admin, topology, topics, task_counts)
+            return _checked(admin, topology, topics, task_counts, is_first=create)
     except KafkaError as error:
         raise ChangelogError(f"cannot set up the changelogs of {application!r}: {error}") from error
 
@@ -158,7 +158,12 @@ def _existing(admin: KafkaAdminClient, topics: Mapping[str, str]) -> dict[str, s
 
 
 def _checked(
-    admin: KafkaAdminClient, topology: Topology, topics: Mapping[str, str], task_counts: Mapping[str, int]
+    admin: KafkaAdminClient,
+    topology: Topology,
+    topics: Mapping[str, str],
+    task_counts: Mapping[str, int],
+    *,
+    is_first: bool,
 ) -> dict[Task, Changelog]:
     """Return the changelog of each task; ``topics`` and ``task_counts`` are by subtopology."""
     if not topics:
@@ -167,7 +172,11 @@ def _checked(
     counts = {id: len(described.get(topic, {}).get("partitions", ())) for id, topic in topics.items()}
     if any(count > task_counts[id] for id, count in counts.items()):
         task_counts = _task_counts(admin, topology)  # source topics and changelogs may have grown since
-    settings = _settings(admin, list(topics.values()))
+    settings = _settings(
+        admin,
+        [topic for topic in topics.values() if topic in described],
+        logging.WARNING if is_first else logging.DEBUG,
+    )
     _refuse_retention(settings)
     changelogs: dict[Task, Changelog] = {}
     for id, topic in topics.items():
@@ -190,18 +199,19 @@ def _refuse_or_warn(id: str, topic: str, count: int, tasks: int) -> None:
     log.warning("%s: tasks %s_%d and above must wait: add partitions to the changelog", message, id, count)
 
 
-def _settings(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return topic -> setting -> value, without topics whose settings cannot be read, after a warning."""
+def _settings(admin: KafkaAdminClient, topics: Sequence[str], level: int) -> dict[str, dict[str, str]]:
+    """Return topic -> setting -> value, without topics whose settings cannot be read; log these."""
     resources = [ConfigResource(ConfigResourceType.TOPIC, topic) for topic in topics]
     known: dict[str, dict[str, Any]] = {}
-    problem = "not allowed: grant DESCRIBE_CONFIGS"
+    problem = "none returned: is DESCRIBE_CONFIGS granted?"
     try:
         known = admin.describe_configs(resources, config_filter="all").get("topic", {})
     except KafkaError as error:
         problem = one_line(error)
-    # kafka-python returns no settings for a topic whose settings an ACL denies.
+    # kafka-python drops the error of a topic, such as an ACL that denies its settings.
     if unknown := [topic for topic in topics if not known.get(topic)]:
-        log.warning(
+        log.log(
+            level,
             "cannot read the settings of %s (%s), so their cleanup.policy is not checked, and copies that "
             "are too old are not noticed",
             ", ".join(unknown),

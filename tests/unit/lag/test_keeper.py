@@ -7,6 +7,8 @@ import math
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any
 
 import numpy as np
@@ -251,6 +253,22 @@ def test_first_refresh_that_fails_is_logged(keeper_of: MakeKeeper, caplog: pytes
 
     keeper_of(Cluster({A: 1}), on_answer=fails).keep([A])
     until(lambda: "lag refresh or skew check failed" in caplog.text, "the error to be logged")
+
+
+class LateFuture(Future[LagAnswer]):
+    """Its result comes at the end of a wait that runs out of time."""
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        if not self.done():
+            self.set_result(LagAnswer({A: 7}))
+            raise FutureTimeout
+        return super().exception(timeout)
+
+
+def test_answer_at_the_last_moment_is_used(keeper_of: MakeKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeper = keeper_of(Cluster({}))
+    monkeypatch.setattr(keeper._for_leader, "submit", lambda _job: LateFuture())
+    assert keeper.ask([A], 10) == LagAnswer({A: 7})
 
 
 def test_close_ends_both_threads_and_their_jobs() -> None:

@@ -209,7 +209,7 @@ def test_last_size_stays_while_the_group_has_just_started_or_rebalances() -> Non
     sizes = started(GIVEN_RATE, CALM, CALM, late, moving, late, read)
     assert sizes.read().sizing.advised == 4
     for why in (
-        "has just started: all its members are new since the previous look, "
+        "has just started: all its members are new since the last stable look, "
         "so its lag says nothing about its size yet",
         "is rebalancing",
     ):

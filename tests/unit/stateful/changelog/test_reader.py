@@ -126,6 +126,9 @@ def test_consumer_has_no_group_and_no_offset_reset(bench: Bench) -> None:
         "fetch_max_bytes": 4096,
         "max_partition_fetch_bytes": 4096,
     }
+    client = bench.settings["kafka_client"](bootstrap_servers="127.0.0.1:1")
+    assert client.cluster.config["allow_auto_create_topics"] is False
+    client.close()
 
 
 def test_restored_copies_are_returned_and_standbys_stay(bench: Bench) -> None:
