@@ -202,7 +202,7 @@ class Stage:
     def drain(self, timeout: float) -> None:
         """Wait until every record is processed and committed and every partition owned, or until ``timeout``.
 
-        Notes the end, and whether that was reached.
+        Writes an ``end`` entry; its note says if the time ran out first.
 
         Raises:
             KafkaAssignorsError: the broker's end offsets differ from those of the log.

@@ -1,4 +1,4 @@
-"""Runs the broker as a JVM, from the fetched jars."""
+"""Prepares the broker to run as a JVM, from the fetched jars."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Model:
         self.keep = math.exp(-settings.step_s / settings.horizon_s)  # damping of the trend by a step
         self.stride = max(1, settings.horizon // settings.step // BACKCASTS)
         # Caches: their values follow from the attributes above.
-        self.forecasts: list[float] = []  # of each forecaster, after the last step
+        self.forecasts: list[float] = []  # of each forecaster and `OTHERS`, after the last step
         self.forecasts_at = -1
         self.ahead: list[tuple[float, PastRates]] = []  # results of `Season` for the quarters ahead
         self.ahead_of = (-1, -1)

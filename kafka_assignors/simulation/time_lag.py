@@ -45,8 +45,8 @@ class AgePeriods(NamedTuple):
         first: by period, the age at its start, seconds.
         last: by period, the age at its end, seconds.
         length: by period, its seconds that count.
-        whole: seconds until ``until``, summed over all partitions, with the periods that are left out.
-        largest: by partition, its largest age in these periods, seconds, also in time that does not count.
+        whole: seconds from the first time to ``until``, times the partitions; left out periods are included.
+        largest: by partition, its largest age in these periods, seconds, those after ``until`` included.
     """
 
     first: Levels
@@ -82,7 +82,7 @@ def age_periods(
         begin, end = knots_s[late], knots_s[late + 1]
         oldest = _next_arrival(times_s, arrivals, position[late])
         first = np.maximum(begin - oldest, 0.0)
-        # A period with reads ends with the age of its last record: the next one may have arrived much later.
+        # A period with reads ends with the age of the last record read: the next may have arrived much later.
         is_read = position[late + 1] - position[late] > NOTHING / 2
         oldest = np.where(is_read, _last_arrival(times_s, arrivals, position[late + 1]), oldest)
         last = np.maximum(end - oldest, 0.0)
@@ -99,7 +99,9 @@ def quantile(periods: AgePeriods, part: float) -> float:
     """Return the age that is not exceeded during ``part`` of the time of all partitions, seconds."""
     low, high = np.minimum(periods.first, periods.last), np.maximum(periods.first, periods.last)
     length = periods.length
-    wanted = part * periods.whole - (periods.whole - float(length.sum()))  # seconds of age above 0
+    wanted = part * periods.whole - (
+        periods.whole - float(length.sum())
+    )  # seconds of the periods that the result must cover
     if wanted <= 0:
         return 0.0
     least, most = 0.0, float(high[length > 0].max())

@@ -16,9 +16,10 @@ _ROUNDS = 3
 class MetadataWait:
     """Decides whether a claim on a partition that the metadata does not list may be true.
 
-    kafka-python requests a metadata update in each round, and plans before the response.  If this member
-    led the previous round and an update arrived since, the metadata is newer than every valid claim.  Then a
-    partition that is not listed does not exist.
+    kafka-python requests a metadata update in each round, and plans before the response.  Every valid claim
+    comes from an assignment of the previous round or an earlier one.  So if this member led that round, and
+    the update has arrived since, the metadata is newer than every valid claim: a partition that is not listed
+    does not exist.
 
     Attributes:
         is_waiting: whether owners keep unlisted partitions in this round, so that another round follows.

@@ -34,7 +34,7 @@ class Parameters:
 
     # Values of strategies' options and of ``CHOICES``, by name: candidates differ in them.
     choices: Mapping[str, Sequence[Parameter]]
-    # Values of ``SURROUNDINGS``, by name, seconds: all candidates are tried with each.
+    # Values of ``SURROUNDINGS``, by name (seconds, or 1 or 0): all candidates are tried with each.
     surroundings: Mapping[str, Sequence[float]]
 
 

@@ -66,14 +66,15 @@ class HotPartition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limits:
-    """The largest time lags that a size may have, given the rate of its fastest member.
+    """The largest time lags that a size (a number of members) may have, given the rate of its fastest member.
 
     Attributes:
         rate: records/s of the fastest member.
         counted: the history, less those records of hot partitions that even a member without other partitions
             does not read in time.
         allowed: by partition, its largest time lag, seconds: the target; if it is ``behind``, ``NEAR`` times
-            the time that a member without other partitions takes.
+            the time that a member without other partitions takes.  `Search` relaxes those that the
+            largest size misses.
         hot: by partition, whether its arrivals are too much for one member.
         behind: by partition, whether only its present lag is too much for one member.
     """

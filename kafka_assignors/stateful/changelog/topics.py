@@ -1,4 +1,4 @@
-"""Creates and checks changelog topics, and looks again for those of tasks that have none yet."""
+"""Creates and checks changelog topics, and searches again for partitions that tasks still lack."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class KnownChangelogs:
             self._search = self._background.submit(self._find)
 
     def update(self) -> bool:
-        """Take the result of a search, if there is one; return whether ``known`` is new."""
+        """Take the result of a search, if there is one; return whether a search succeeded."""
         if self._search is None or not self._search.done():
             return False
         search, self._search = self._search, None
@@ -76,7 +76,7 @@ def changelogs_of(
     replication_factor: int = -1,
     create: bool = True,
 ) -> dict[Task, Changelog]:
-    """Return the changelog of each task, after creating missing topics as compacted ones.
+    """Return the changelog of each task; with ``create``, first create missing topics, as compacted ones.
 
     If source topics grew, their changelog has fewer partitions.  The tasks without a changelog partition are
     then left out, with a warning, until an operator adds partitions.
@@ -87,8 +87,8 @@ def changelogs_of(
     Raises:
         TopologyError: a source topic is missing; the source topics of a subtopology differ in partitions; a
             changelog has more partitions than its sources, or none.
-        ChangelogError: a changelog would lose state, or a request fails.  (Without the settings of the
-            changelogs, there is only a warning.)
+        ChangelogError: a changelog would lose state, or a request fails.  If the settings of changelogs
+            cannot be read, they are not checked; the first time this is a warning.
     """
     try:
         with closing(make_client(KafkaAdminClient, **client)) as admin:

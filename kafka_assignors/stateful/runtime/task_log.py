@@ -13,7 +13,7 @@ log = logging.getLogger("kafka_assignors")
 
 
 class TaskLog:
-    """Collects changes, and logs all of one kind in one line.  Not thread-safe."""
+    """Collects assigned and revoked tasks, and logs those of each kind in one line.  Not thread-safe."""
 
     def __init__(self) -> None:
         self._owned: set[Task] = set()
@@ -29,7 +29,7 @@ class TaskLog:
 
     def revoked(self, task: Task) -> None:
         """Note a revoked task."""
-        if task in self._assigned:  # assigned since the last `write`: the next one logs neither
+        if task in self._assigned:  # assigned and revoked between two `write`s: neither is logged
             self._assigned.remove(task)
         elif task in self._owned:
             self._revoked.add(task)
