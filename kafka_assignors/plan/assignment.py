@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -78,7 +79,7 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
         numbers, cuts = runs.numbers[bounds[0] : bounds[-1]].tolist(), (bounds - bounds[0]).tolist()
         partitions = {
             names[topic]: numbers[start:stop]
-            for topic, start, stop in zip(runs.topics[first:end].tolist(), cuts, cuts[1:], strict=False)
+            for topic, (start, stop) in zip(runs.topics[first:end].tolist(), pairwise(cuts), strict=True)
         }
         if not self.unlisted:
             return partitions

@@ -99,9 +99,8 @@ def quantile(periods: AgePeriods, part: float) -> float:
     """Return the age that is not exceeded during ``part`` of the time of all partitions, seconds."""
     low, high = np.minimum(periods.first, periods.last), np.maximum(periods.first, periods.last)
     length = periods.length
-    wanted = part * periods.whole - (
-        periods.whole - float(length.sum())
-    )  # seconds of the periods that the result must cover
+    # Seconds of the periods in which the age may not exceed the result.
+    wanted = part * periods.whole - (periods.whole - float(length.sum()))
     if wanted <= 0:
         return 0.0
     least, most = 0.0, float(high[length > 0].max())

@@ -122,14 +122,14 @@ def solve(
     """
     is_cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
     overrides = dict(assignor.reason_overrides())
-    planned = without_forecasts
-    if planned is None or assignor.by_forecast:
-        overrides |= {} if planned is None else {Reason.LOAD: Reason.EXPECTED_LOAD}
-        planned = group
+    planned_group = without_forecasts
+    if planned_group is None or assignor.by_forecast:
+        overrides |= {} if planned_group is None else {Reason.LOAD: Reason.EXPECTED_LOAD}
+        planned_group = group
     if is_cooperative:
         members = tuple(replace(m, still_owns=bool(m.owned)) for m in group.members)
-        group, planned = replace(group, members=members), replace(planned, members=members)
-    result = rebalance(planned, assignor.checked_plan)
+        group, planned_group = replace(group, members=members), replace(planned_group, members=members)
+    result = rebalance(planned_group, assignor.checked_plan)
     target = Assignment(group, result.target.owners)
     return StrategyPlan(
         strategy=assignor.name,

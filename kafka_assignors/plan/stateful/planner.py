@@ -24,8 +24,8 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
 
     1. Stateful active tasks are balanced over members, in total and in each subtopology (KIP-441, "Defining
        balance").  Among balanced targets, the fewest tasks leave the member that could run them soonest
-       (their owner, unless another is more caught up); then few tasks move to a member
-       without a copy: as few as the search finds.
+       (their owner, unless another is more caught up); then few tasks move to a member without a copy: as few
+       as the search finds.
     2. Standbys are in other processes, and in other racks where possible.  They make the members' active
        tasks and standbys as even as these rules allow, with the fewest new copies that the search finds.
     3. Stateless tasks make the members' active tasks even, with the fewest moves.
@@ -40,9 +40,9 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
 
     With a ``balance_factor`` above 1, members may differ by that many tasks before any move.
 
-    If the group is balanced, all copies are caught up, and its standbys are as many and in such racks as
-    wanted, the plan changes nothing.  Ties: members by process
-    and id, tasks by subtopology and number.  Equal groups in any order have equal plans.
+    If the group is balanced, all copies are caught up, and its standbys have the wanted number and racks, the
+    plan changes nothing.  Ties: members by process and id, tasks by subtopology and number.  Equal groups in
+    any order have equal plans.
 
     Cost: near linear in tasks and moves; 10,000 tasks on 100 members take some tenths of a second
     (docs/benchmarks.md).

@@ -200,7 +200,7 @@ def _refuse_or_warn(id: str, topic: str, count: int, tasks: int) -> None:
 
 
 def _settings(admin: KafkaAdminClient, topics: Sequence[str], level: int) -> dict[str, dict[str, str]]:
-    """Return topic -> setting -> value, without topics whose settings cannot be read; log these."""
+    """Return topic -> setting -> value; log the topics whose settings cannot be read, at ``level``."""
     resources = [ConfigResource(ConfigResourceType.TOPIC, topic) for topic in topics]
     known: dict[str, dict[str, Any]] = {}
     problem = "none returned: is DESCRIBE_CONFIGS granted?"

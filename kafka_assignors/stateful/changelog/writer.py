@@ -109,7 +109,8 @@ class ChangelogWriter:
         delivery_ms = round(1000 * patience_s * 3 / 4)  # with `max_block_ms`, no longer than the patience
         self._patience_s = patience_s
         self._shutdown = shutdown or Shutdown()
-        self._connect = partial(make_client, connect)  # without topic creation: see ``ChangelogReader``
+        # Without topic creation, else a deleted changelog would come back.
+        self._connect = partial(make_client, connect)
         self._closed = False
         self._config = {
             **client,

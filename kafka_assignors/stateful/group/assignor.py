@@ -115,7 +115,9 @@ class StatefulAssignor(Assignor):
         rack = self._rack or ""
         if can_be_sent(rack, LONGEST_RACK):
             return rack
-        self._warn("rack", f"client_rack is not at most {LONGEST_RACK} bytes of UTF-8: standbys ignore it")
+        self._warn(
+            "rack", f"client_rack is above {LONGEST_RACK} bytes, or no valid UTF-8: standbys ignore it"
+        )
         return ""
 
     def _holdings(self) -> Holdings:

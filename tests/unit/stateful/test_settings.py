@@ -89,6 +89,7 @@ def test_planning_options_and_defaults_equal_the_assignors() -> None:
         ({"group_id": "g", "enable_auto_commit": 1}, "enable_auto_commit", "leave it out"),
         ({"group_id": "g", "partition_assignment_strategy": 1}, "partition_assignment_strategy", "leave it"),
         ({"group_id": "g", "consumer_timeout_ms": 1}, "consumer_timeout_ms", "leave it out"),
+        ({"group_id": "g", "kafka_client": 1}, "kafka_client", "leave it out"),
         ({"bootstrap_servers": "localhost:1"}, "group_id", "application"),
     ],
 )

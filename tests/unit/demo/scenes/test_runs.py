@@ -21,7 +21,7 @@ from demo.group.logs import RunLogs
 from demo.member.start import StatefulConfig, decode_config
 from demo.scenes import compared
 from demo.scenes.compared import run
-from demo.scenes.stage import Place
+from demo.scenes.stage import Place, Stage
 from demo.settings import Scene, Settings
 from demo.view.live import View
 from kafka_assignors.errors import BrokerError
@@ -135,3 +135,12 @@ def test_failover_has_two_acts_with_a_join_and_a_kill_each(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cold", "driver.jsonl", "warm"]
     assert group.deleted == {"demo-t", "demo-t-count-changelog"}
     assert "failover: warm: kill -9 m1" in out.getvalue().splitlines()
+
+
+def test_traffic_that_failed_is_an_error_and_not_all_sent() -> None:
+    stage = Stage.__new__(Stage)
+    stage._traffic = Mock()
+    stage._traffic.finished.is_set.return_value = True
+    stage._traffic.check.side_effect = BrokerError("refused")
+    with pytest.raises(BrokerError, match="refused"):
+        stage.all_sent()

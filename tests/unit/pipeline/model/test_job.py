@@ -1,14 +1,17 @@
-"""Samples that Spark dropped, in the report of a running load model."""
+"""The report of a running load model, and its end when Spark has died."""
 
 from __future__ import annotations
 
 import threading
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
+from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.pipeline.model.job import LoadRun
+from kafka_assignors.pipeline.model import job
+from kafka_assignors.pipeline.model.job import LoadRun, run_load_model
 
 Progress = dict[str, Any]
 
@@ -105,3 +108,13 @@ def test_first_batch_waits_until_the_query_is_known(monkeypatch: pytest.MonkeyPa
     run.start(cast(Any, Stream()))
     batch.join(10)
     assert seen == [True]
+
+
+def test_dead_spark_is_a_pipeline_error_although_the_stream_cannot_be_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Mock()
+    run.query.awaitTermination.side_effect = run.stop.side_effect = ConnectionRefusedError("refused")
+    monkeypatch.setattr(job, "start_load_model", Mock(return_value=run))
+    with pytest.raises(PipelineError, match="the load model of here: Spark itself has ended"):
+        run_load_model(cast(Any, None), "here", LoadSettings())

@@ -274,3 +274,6 @@ def test_producer_gets_the_options() -> None:
 
     ChangelogWriter({}, max_request_size=5_000_000, compression="gzip", connect=connect)
     assert (made[0]["max_request_size"], made[0]["compression_type"]) == (5_000_000, "gzip")
+    client = made[0]["kafka_client"](bootstrap_servers="127.0.0.1:1")
+    assert client.cluster.config["allow_auto_create_topics"] is False
+    client.close()
