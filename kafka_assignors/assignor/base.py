@@ -25,7 +25,7 @@ from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.assignor.coordinator_access.consumer import partition_counts
 from kafka_assignors.assignor.fallback import fallback_assignment
 from kafka_assignors.assignor.hooks import StrategyHooks
-from kafka_assignors.assignor.members import JoinedMember, MemberReport, read_user_data, to_member
+from kafka_assignors.assignor.members import JoinedMember, MemberReport, Reports, read_user_data, to_member
 from kafka_assignors.assignor.new_protocol import ConversionNotice
 from kafka_assignors.assignor.options import ConfigurationError, parse_options
 from kafka_assignors.assignor.record_size import RecordWatch, record_bytes
@@ -40,7 +40,6 @@ from kafka_assignors.plan import (
     Claims,
     Group,
     Hold,
-    Member,
     Ownership,
     Rebalance,
     rebalance,
@@ -141,15 +140,22 @@ class Assignor(StrategyHooks):
     ) -> dict[str, ConsumerProtocolAssignment]:
         """Plan for the group, on the leader.  Never raises."""
         is_classic_only = self.is_classic_only or self.options.is_classic_only
+        reports: Reports = []
+        result: Rebalance | None = None
         try:
-            plan = self._assign(cluster, members)
+            started, complaints = self._now(), Complaints()
+            with paused_collector():
+                reports = self._read(members, complaints)
+                group = self._group(cluster, members, reports)
+            result = self._lead(group, reports, complaints, started)
             # With racks, the broker must not convert the group (KIP-848): its own assignors ignore racks.
-            has_racks = self.by_rack and plan.group.in_racks is not None
+            has_racks = self.by_rack and result.group.in_racks is not None
             assignments = convert.encode_assignment(
-                plan, CLASSIC_ONLY if is_classic_only or has_racks else b""
+                result.assigned, CLASSIC_ONLY if is_classic_only or has_racks else b""
             )
         except Exception:
             # A bug in a strategy must not stop the user's group.
+            result = None
             self._second_round.begin()
             log.exception("%s: assign() failed, falling back to %s", self.name, self.fallback.name)
             self._access.recorder.record_fallback(is_unreported=True)
@@ -158,12 +164,23 @@ class Assignor(StrategyHooks):
                 report_fallback(self, len(members))
             user_data = CLASSIC_ONLY if is_classic_only else b""
             assignments = fallback_assignment(self.fallback, cluster, members, user_data, self._held_by)
-        return self._completed(assignments, members)
+        return self._completed(assignments, members, reports, result)
 
     def _completed(
-        self, assignments: dict[str, ConsumerProtocolAssignment], members: Sequence[JoinedMember]
+        self,
+        assignments: dict[str, ConsumerProtocolAssignment],
+        members: Sequence[JoinedMember],
+        reports: Reports,
+        result: Rebalance | None,
     ) -> dict[str, ConsumerProtocolAssignment]:
-        """Warn if the group's record is too large.  A subclass may also add user data to the assignments."""
+        """Warn if the group's record is too large.  A subclass may also add user data to the assignments.
+
+        Args:
+            assignments: of the round, by member id.
+            members: as they joined.
+            reports: empty if reading them failed.
+            result: the planned round; None if the assignments are those of the fallback for a failed round.
+        """
         with self._guarded("checking the size of the group's record"):
             self._record.check(record_bytes(members, assignments))
         return assignments
@@ -211,22 +228,13 @@ class Assignor(StrategyHooks):
         joined = self._access.generation()
         return owned, NO_GENERATION if joined is None else joined
 
-    def _assign(self, cluster: ClusterMetadata, members: Sequence[JoinedMember]) -> Assignment:
-        started, complaints = self._now(), Complaints()
-        with paused_collector():
-            reports = self._read(members, complaints)
-            group = self._group(cluster, tuple(member for member, _report in reports))
-            with self._guarded("recording the group"):
-                self._access.remember_planned_metadata()
-                self._causes.record_group(self._access, members, reports, group, cluster)
-        with self._guarded("fetching lag"):  # may wait for brokers, so with the collector on
-            group = self.with_lags(group, reports, complaints)
+    def _lead(self, group: Group, reports: Reports, complaints: Complaints, started: float) -> Rebalance:
+        with self._guarded("adding the members' reports"):  # may wait for brokers, so with the collector on
+            group = self.with_reports(group, reports, complaints)
         with paused_collector():
             return self._plan_round(group, complaints, started)
 
-    def _read(
-        self, members: Sequence[JoinedMember], complaints: Complaints
-    ) -> list[tuple[Member, MemberReport]]:
+    def _read(self, members: Sequence[JoinedMember], complaints: Complaints) -> Reports:
         cooperative = RebalanceProtocol.COOPERATIVE in self.protocols
         joining = self._access.generation()
         member_of = partial(
@@ -242,7 +250,7 @@ class Assignor(StrategyHooks):
             report = read_user_data(joined, self.decode_user_data, Complaints())
         return convert.owned_in(joined.metadata) or (report.claimed if report.still_owns else {})
 
-    def _plan_round(self, group: Group, complaints: Complaints, started: float) -> Assignment:
+    def _plan_round(self, group: Group, complaints: Complaints, started: float) -> Rebalance:
         claims = resolve(group)
         unlisted: dict[str, dict[str, list[int]]] = {}
         with self._guarded("checking for owned partitions that the metadata does not list"):
@@ -258,7 +266,7 @@ class Assignor(StrategyHooks):
         self._second_round.generations = {member.member_id: member.generation for member in group.members}
         with self._guarded("reporting the plan"):
             self._report(result, self._now() - started)
-        return result.assigned
+        return result
 
     def _this_round(self, group: Group, claims: Claims, target: Assignment) -> tuple[Assignment, list[Hold]]:
         return this_round(group, claims, target, self._second_round.overdue)
@@ -278,7 +286,8 @@ class Assignor(StrategyHooks):
             now = float(self.options.clock())
         return now
 
-    def _group(self, cluster: ClusterMetadata, members: tuple[Member, ...]) -> Group:
+    def _group(self, cluster: ClusterMetadata, joined: Sequence[JoinedMember], reports: Reports) -> Group:
+        members = tuple(member for member, _report in reports)
         topics = frozenset[str]().union(*{member.topics for member in members})
         counts = partition_counts(cluster, topics)
         racks: dict[str, list[frozenset[str]]] = {}
@@ -288,6 +297,9 @@ class Assignor(StrategyHooks):
         group = Group(members, counts, racks)
         if self.by_rack and group.too_many_racks:
             log.warning("%s: %s", self.name, group.rack_limit)
+        with self._guarded("recording the group"):
+            self._access.remember_planned_metadata()
+            self._causes.record_group(self._access, joined, reports, group, cluster)
         return group
 
     def _rebalance_or_fallback(

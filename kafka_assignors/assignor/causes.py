@@ -17,8 +17,8 @@ import numpy as np
 from kafka.cluster import ClusterMetadata
 
 from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
-from kafka_assignors.assignor.members import JoinedMember, MemberReport
-from kafka_assignors.plan import NO_MEMBER, Group, Member, Rebalance
+from kafka_assignors.assignor.members import JoinedMember, Reports
+from kafka_assignors.plan import NO_MEMBER, Group, Rebalance
 from kafka_assignors.plan.cause import (
     Cause,
     Change,
@@ -77,7 +77,7 @@ class Causes:
         self,
         access: CoordinatorAccess,
         members: Sequence[JoinedMember],
-        reports: Sequence[tuple[Member, MemberReport]],
+        reports: Reports,
         group: Group,
         cluster: ClusterMetadata,
     ) -> None:

@@ -10,14 +10,13 @@ from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, Reba
 
 from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.assignor.fallback import RANGES, Fallback
-from kafka_assignors.assignor.members import MemberReport
+from kafka_assignors.assignor.members import MemberReport, Reports
 from kafka_assignors.assignor.options import ConfigurationError, Options, parse_options
 from kafka_assignors.errors import PlanError
 from kafka_assignors.plan import (
     Assignment,
     Claims,
     Group,
-    Member,
     Ownership,
     Planned,
     Reason,
@@ -149,10 +148,8 @@ class StrategyHooks(AbstractPartitionAssignor):
         """
         return MemberReport()
 
-    def with_lags(
-        self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
-    ) -> Group:
-        """Add lag from the members' reports to the group, in a strategy that plans by it."""
+    def with_reports(self, group: Group, reports: Reports, complaints: Complaints) -> Group:
+        """Add to the group what its members report and this strategy plans by, such as lag."""
         return group
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -52,6 +52,10 @@ class MemberReport(NamedTuple):
     reads_budget: bool = False
     has_budget: bool = False
     more: object = None
+
+
+Reports: TypeAlias = Sequence[tuple[Member, MemberReport]]
+"""The members of a round, each with its decoded user data."""
 
 
 def read_user_data(

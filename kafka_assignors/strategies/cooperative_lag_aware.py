@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
@@ -12,11 +12,11 @@ from kafka_assignors.assignor.lag.base import LagAssignor, log
 from kafka_assignors.assignor.lag.forecasts import LoadForecasts
 from kafka_assignors.assignor.lag.options import CooperativeLagOptions
 from kafka_assignors.assignor.lag.throughput import ThroughputLoad
-from kafka_assignors.assignor.members import MemberReport
+from kafka_assignors.assignor.members import Reports
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.feed.load_feed import LoadFeed
 from kafka_assignors.lag.feed.sources import LoadSource, PolledLoad
-from kafka_assignors.plan import Assignment, Claims, Group, Member, Reason, plan_cooperative_lag_aware
+from kafka_assignors.plan import Assignment, Claims, Group, Reason, plan_cooperative_lag_aware
 
 
 class CooperativeLagAwareAssignor(LagAssignor):
@@ -75,10 +75,8 @@ class CooperativeLagAwareAssignor(LagAssignor):
                 forecasts.source.begin()
         return subscription
 
-    def with_lags(
-        self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
-    ) -> Group:
-        group = super().with_lags(group, reports, complaints)
+    def with_reports(self, group: Group, reports: Reports, complaints: Complaints) -> Group:
+        group = super().with_reports(group, reports, complaints)
         with self._guarded("adding forecasts"):
             if (forecasts := self._open_forecasts()) is not None:
                 if isinstance(forecasts.source, ThroughputLoad):

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from kafka.cluster import ClusterMetadata
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors.assignor import convert
@@ -20,13 +19,13 @@ from kafka_assignors.assignor.lag.capacity import MeasuredCapacities
 from kafka_assignors.assignor.lag.options import LagOptions
 from kafka_assignors.assignor.lag.reports import OwnReport, newest_reports
 from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
-from kafka_assignors.assignor.members import JoinedMember, MemberReport
+from kafka_assignors.assignor.members import JoinedMember, MemberReport, Reports
 from kafka_assignors.assignor.record_size import plain_bytes
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.lag.sources import ClusterLag, FunctionLag, LagAnswer, Lags, LagSource
 from kafka_assignors.lag.throughput import Throughput
-from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Member, Ownership, TopicPartition, shown
+from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Ownership, Rebalance, TopicPartition, shown
 from kafka_assignors.wire import budget, lag_user_data
 from kafka_assignors.wire.compact_lag_user_data import OwnClaims
 from kafka_assignors.wire.compact_ownership import in_order
@@ -68,8 +67,6 @@ class LagAssignor(Assignor):
         self._first_round_s = 0.0  # time of the round whose figures are in use
         self._is_later_round = False
         self._round_lags: Lags = {}
-        self._all_read_budgets = False  # see ``assignor.lag.budget``
-        self._some_have_budgets = False
         self._capacities = MeasuredCapacities(self.name)
         self._budgets = Budgets(self.name, self.options.group_record_bytes, claims=self.sends_claims)
         self._record = self._budgets.watch
@@ -131,14 +128,22 @@ class LagAssignor(Assignor):
         return super().metadata(topics)
 
     def _completed(
-        self, assignments: dict[str, ConsumerProtocolAssignment], members: Sequence[JoinedMember]
+        self,
+        assignments: dict[str, ConsumerProtocolAssignment],
+        members: Sequence[JoinedMember],
+        reports: Reports,
+        result: Rebalance | None,
     ) -> dict[str, ConsumerProtocolAssignment]:
         with self._guarded("keeping the group's record small"):
-            if self._all_read_budgets:  # ``add`` also checks the record's size
+            if reports and all(report.reads_budget for _member, report in reports):
+                # ``add`` also checks the record's size.
                 return self._budgets.add(
-                    assignments, members, self._throughput, some_have_budgets=self._some_have_budgets
+                    assignments,
+                    members,
+                    self._throughput,
+                    some_have_budgets=any(report.has_budget for _member, report in reports),
                 )
-        return super()._completed(assignments, members)
+        return super()._completed(assignments, members, reports, result)
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         with self._guarded("reading the budget"):
@@ -167,7 +172,7 @@ class LagAssignor(Assignor):
             if self._watcher is not None and planned is not None and not self._second_round.is_settling:
                 self._watcher.lead(planned, joined_generation)
 
-    def _assign(self, cluster: ClusterMetadata, members: Sequence[JoinedMember]) -> Assignment:
+    def _begin_round(self) -> None:
         self._planned = None
         timeout_s = self.options.lag_timeout_ms / 1000
         if (session_s := self._access.session_timeout_s()) is not None:
@@ -180,25 +185,22 @@ class LagAssignor(Assignor):
         self._is_later_round = self._second_round.is_settling and is_recent
         if not self._is_later_round:
             self._first_round_s = now
-        self._planned = super()._assign(cluster, members)
-        return self._planned
 
-    def _read(
-        self, members: Sequence[JoinedMember], complaints: Complaints
-    ) -> list[tuple[Member, MemberReport]]:
-        self._all_read_budgets = False  # in case the next line fails
+    def _read(self, members: Sequence[JoinedMember], complaints: Complaints) -> Reports:
+        self._begin_round()
         read = super()._read(members, complaints)
-        self._all_read_budgets = all(report.reads_budget for _member, report in read)
-        self._some_have_budgets = any(report.has_budget for _member, report in read)
         with self._guarded("comparing capacities"):
             read = self._capacities.with_capacities(read, is_later_round=self._is_later_round)
         return read
 
+    def _lead(self, group: Group, reports: Reports, complaints: Complaints, started: float) -> Rebalance:
+        result = super()._lead(group, reports, complaints, started)
+        self._planned = result.assigned
+        return result
+
     # --- the leader ----------------------------------------------------------------------------------------
 
-    def with_lags(
-        self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
-    ) -> Group:
+    def with_reports(self, group: Group, reports: Reports, complaints: Complaints) -> Group:
         subscribers = group.subscribed.sum(axis=1)
         # With ``over_topics``, a topic with one subscriber counts: its lag is part of that member's load.
         # If no topic has two subscribers, the plan does not depend on lag.

@@ -6,8 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kafka_assignors.assignor.members import MemberReport
-from kafka_assignors.plan import Member
+from kafka_assignors.assignor.members import MemberReport, Reports
 from kafka_assignors.plan.capacity import in_units, median_ratio
 
 log = logging.getLogger("kafka_assignors")
@@ -51,9 +50,7 @@ class MeasuredCapacities:
         self._capacity_of: Mapping[str, float] = {}  # by member id, in the last plan
         self._logged: tuple[int, bool] | None = None  # members without a rate, and whether there is a median
 
-    def with_capacities(
-        self, reports: Sequence[tuple[Member, MemberReport]], *, is_later_round: bool
-    ) -> list[tuple[Member, MemberReport]]:
+    def with_capacities(self, reports: Reports, *, is_later_round: bool) -> Reports:
         """Return the members with their capacities.
 
         ``is_later_round``: an earlier round of this rebalance had figures that are still recent.  Its members
@@ -61,7 +58,7 @@ class MeasuredCapacities:
         """
         measuring = [report for _member, report in reports if report.service_rate is not None]
         if not measuring:
-            return list(reports)
+            return reports
         self._log_change(measuring)
         known = self._capacity_of if is_later_round else {}
         self._capacity_of = {

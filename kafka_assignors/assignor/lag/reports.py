@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 
 from kafka_assignors.assignor.complaints import Complaints
-from kafka_assignors.assignor.members import MemberReport
+from kafka_assignors.assignor.members import Reports
 from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.lag.service_rate import ServiceRate
 from kafka_assignors.lag.sources import LagAnswer, Lags
 from kafka_assignors.lag.throughput import Throughput
-from kafka_assignors.plan import Member, Ownership, TopicPartition
+from kafka_assignors.plan import Ownership, TopicPartition
 from kafka_assignors.wire import compact_lag_user_data, lag_user_data, rates
 from kafka_assignors.wire.compact_lag_user_data import OwnClaims
 from kafka_assignors.wire.compact_ownership import in_order
@@ -132,7 +132,7 @@ class OwnReport:
 
 
 def newest_reports(
-    reports: Iterable[tuple[Member, MemberReport]],
+    reports: Reports,
     max_age_ms: float,
     complaints: Complaints,
     *,

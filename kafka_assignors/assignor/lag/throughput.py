@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 
-from kafka_assignors.assignor.members import MemberReport
+from kafka_assignors.assignor.members import Reports
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.lag.throughput import Throughput
-from kafka_assignors.plan import Member, TopicPartition
+from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire.compact_ownership import in_order
 
 THROUGHPUT = "throughput"
@@ -31,7 +31,7 @@ class ThroughputLoad:
         self._horizon_s = horizon_s
         self._now = now
 
-    def learn(self, reports: Iterable[tuple[Member, MemberReport]]) -> None:
+    def learn(self, reports: Reports) -> None:
         """Learn the rates that members report of the partitions they own."""
         for member, report in reports:
             if report.rates:

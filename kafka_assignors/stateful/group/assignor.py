@@ -18,7 +18,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.complaints import Complaints
-from kafka_assignors.assignor.members import JoinedMember, MemberReport
+from kafka_assignors.assignor.members import JoinedMember, MemberReport, Reports
 from kafka_assignors.assignor.options import can_be_sent
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import (
@@ -26,19 +26,26 @@ from kafka_assignors.plan import (
     Claims,
     Group,
     Hold,
-    Member,
     Ownership,
+    Rebalance,
     TopicPartition,
 )
 from kafka_assignors.plan import stateful as planner
 from kafka_assignors.plan.cause import Cause
 from kafka_assignors.stateful.duties import Duties, Holdings
-from kafka_assignors.stateful.group.members import planner_members, process_warning
+from kafka_assignors.stateful.group.members import (
+    JoinedGroup,
+    Subscriptions,
+    planner_members,
+    process_warning,
+    subscriptions_of,
+)
 from kafka_assignors.stateful.group.options import StatefulOptions
 from kafka_assignors.stateful.group.partitions import (
+    PlannedTasks,
     hold_back_whole_tasks,
-    partition_owners,
     planned_subtopologies,
+    planned_tasks,
 )
 from kafka_assignors.stateful.group.topologies import merge_plans, subgroups, topology_warning
 from kafka_assignors.stateful.topology import Topology
@@ -76,8 +83,6 @@ class StatefulAssignor(Assignor):
         self._probes = 0
         self._sent: tuple[object, bytes] | None = None  # cache key and user data of the last join
         self._received = stateful_assignment.TaskAssignment()  # the last assignment that could be read
-        self._joined: dict[str, stateful_subscription.Subscription | NewerHeader] = {}
-        self._plan: planner.StatefulPlan | None = None
         self._warned: dict[str, str] = {}
 
     # --- as a member
@@ -197,38 +202,32 @@ class StatefulAssignor(Assignor):
             requests[Cause.PROBE] = subscription.probe
         return MemberReport(requests=requests, more=subscription)
 
-    def with_lags(
-        self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
-    ) -> Group:
-        """Store the members' subscriptions for ``plan``.  Their lags are of tasks, not partitions."""
-        self._joined = {
-            member.member_id: report.more
-            for member, report in reports
-            if isinstance(report.more, (stateful_subscription.Subscription, NewerHeader))
-        }
-        return group
+    def with_reports(self, group: Group, reports: Reports, complaints: Complaints) -> Group:
+        """Add the members' subscriptions, and the end offsets of changelogs that the leader knows.
 
-    def plan(self, group: Group, claims: Claims) -> Assignment:
-        """Plan the tasks, and return the owners of their partitions.  Other topics get no owner."""
-        self._plan = None
-        subtopologies = planned_subtopologies(self._topology, group)
-        members = planner_members(self._topology, group.members, self._joined)
+        The lags in a subscription are of tasks, not partitions.
+        """
+        subscriptions = subscriptions_of(reports)
+        self._warn("topologies", topology_warning(self._topology, group))
+        self._warn("processes", process_warning(subscriptions))
         ends = {planner.Task(*task): end for task, end in self._holdings().ends.items()}
+        return JoinedGroup(group.members, group.topics, group.racks, {}, subscriptions, ends)
+
+    def plan(self, group: Group, claims: Claims) -> PlannedTasks:
+        """Plan the tasks, and return the owners of their partitions.  Other topics get no owner."""
+        joined = group if isinstance(group, JoinedGroup) else JoinedGroup(group.members, group.topics)
+        subtopologies = planned_subtopologies(self._topology, group)
+        members = planner_members(self._topology, group.members, joined.subscriptions)
         plans = []
         # During a deploy, members with the topology of another release cannot run all tasks.
         for member_ids, subtopology_ids in subgroups(self._topology, group).items():
             problem = planner.StatefulGroup(
                 tuple(subtopologies[id] for id in subtopology_ids),
                 tuple(members[id] for id in member_ids),
-                ends,
+                joined.ends,
             )
             plans.append(planner.plan_stateful(problem, self.options.for_planning()))
-        plan = merge_plans(plans)
-        self._warn("topologies", topology_warning(self._topology, group))
-        self._warn("processes", process_warning(self._joined))
-        assignment = partition_owners(self._topology, group, plan.active)
-        self._plan = plan
-        return assignment
+        return planned_tasks(self._topology, group, merge_plans(plans))
 
     def plan_provisionally(
         self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
@@ -250,23 +249,32 @@ class StatefulAssignor(Assignor):
         return hold_back_whole_tasks(self._topology, group, target, given, held)
 
     def _completed(
-        self, assignments: dict[str, ConsumerProtocolAssignment], members: Sequence[JoinedMember]
+        self,
+        assignments: dict[str, ConsumerProtocolAssignment],
+        members: Sequence[JoinedMember],
+        reports: Reports,
+        result: Rebalance | None,
     ) -> dict[str, ConsumerProtocolAssignment]:
         with self._guarded("adding copies to assignments"):
-            self._add_user_data(assignments)
-        return super()._completed(assignments, members)
+            # If planning failed, or was provisional, members keep their copies.
+            if result is not None and isinstance(result.target, PlannedTasks):
+                self._add_user_data(assignments, result.target.tasks, subscriptions_of(reports))
+        return super()._completed(assignments, members, reports, result)
 
-    def _add_user_data(self, assignments: Mapping[str, ConsumerProtocolAssignment]) -> None:
-        if (plan := self._plan) is None:  # planning failed, or was provisional: members keep their copies
-            return
-        self._plan = None
-        version = min([LATEST_VERSION, *(member.latest_supported for member in self._joined.values())])
+    def _add_user_data(
+        self,
+        assignments: Mapping[str, ConsumerProtocolAssignment],
+        plan: planner.StatefulPlan,
+        subscriptions: Subscriptions,
+    ) -> None:
+        version = min([LATEST_VERSION, *(joined.latest_supported for joined in subscriptions.values())])
         leader = self._access.member_id()
         next_probe_ms = self._next_probe_ms(plan.probing)
         actives = {id: self._topology.tasks_of(_assigned(given)) for id, given in assignments.items()}
         owners = NO_OWNERS
         if version >= 2:
-            owners = owners_if_small_enough(self._packed_task_owners(actives), len(assignments))
+            packed = self._packed_task_owners(actives, subscriptions)
+            owners = owners_if_small_enough(packed, len(assignments))
         for member_id, assignment in assignments.items():
             assigned_tasks = actives[member_id]
             # A planned task that its old owner still holds moves in the next round.  Until then it is a
@@ -285,10 +293,12 @@ class StatefulAssignor(Assignor):
                 owners,
             )
 
-    def _packed_task_owners(self, actives: Mapping[str, Iterable[TaskId]]) -> bytes:
+    def _packed_task_owners(
+        self, actives: Mapping[str, Iterable[TaskId]], subscriptions: Subscriptions
+    ) -> bytes:
         owners: dict[str, tuple[TaskId, ...]] = {}
         for member_id, tasks in actives.items():
-            joined = self._joined.get(member_id)
+            joined = subscriptions.get(member_id)
             if isinstance(joined, stateful_subscription.Subscription) and joined.endpoint:
                 owners[joined.endpoint] = (*owners.get(joined.endpoint, ()), *sorted(tasks))
         packed, problem = NO_OWNERS, ""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from uuid import NAMESPACE_OID, UUID, uuid5
 
-from kafka_assignors.plan import Member, listed, shown
+from kafka_assignors.assignor.members import Reports
+from kafka_assignors.plan import Group, Member, listed, shown
 from kafka_assignors.plan import stateful as planner
 from kafka_assignors.stateful.group.topologies import MOST_NAMES
 from kafka_assignors.stateful.topology import Topology
@@ -15,6 +17,28 @@ from kafka_assignors.wire.stateful.version import NewerHeader
 
 Subscriptions = Mapping[str, Subscription | NewerHeader]
 """Member id -> its decoded user data; absent if it could not be decoded."""
+
+
+def subscriptions_of(reports: Reports) -> Subscriptions:
+    """Return the subscriptions that could be decoded."""
+    return {
+        member.member_id: report.more
+        for member, report in reports
+        if isinstance(report.more, (Subscription, NewerHeader))
+    }
+
+
+@dataclass(frozen=True)
+class JoinedGroup(Group):
+    """A group, with what its leader knows of the members' state.
+
+    Attributes:
+        subscriptions: of the members.
+        ends: task -> sum of the end offsets of its changelog partitions, where the leader knows them.
+    """
+
+    subscriptions: Subscriptions = field(default_factory=dict)
+    ends: Mapping[planner.Task, int] = field(default_factory=dict)
 
 
 def planner_members(

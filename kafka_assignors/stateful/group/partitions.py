@@ -8,7 +8,7 @@ import numpy as np
 
 from kafka_assignors.plan import NO_MEMBER, Assignment, Group, Hold
 from kafka_assignors.plan import stateful as planner
-from kafka_assignors.plan.stateful.model import Tasks
+from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.stateful.topology import Subtopology, Topology
 
 
@@ -22,15 +22,27 @@ def planned_subtopologies(topology: Topology, group: Group) -> dict[str, planner
     }
 
 
-def partition_owners(topology: Topology, group: Group, actives: Tasks) -> Assignment:
-    """Return the owners of the partitions of active tasks.  Other partitions get no owner."""
+class PlannedTasks(Assignment):
+    """The owners of the partitions of planned tasks.  Other partitions have no owner.
+
+    Attributes:
+        tasks: the plan: active tasks, standbys and warm-ups.
+    """
+
+    def __init__(self, group: Group, owners: Owners, tasks: planner.StatefulPlan) -> None:
+        super().__init__(group, owners)
+        self.tasks = tasks
+
+
+def planned_tasks(topology: Topology, group: Group, plan: planner.StatefulPlan) -> PlannedTasks:
+    """Give the partitions of active tasks to their members."""
     owners = np.full(group.size, NO_MEMBER, np.int32)
-    for member_id, tasks in actives.items():
+    for member_id, tasks in plan.active.items():
         for task in tasks:
             for topic, partition in topology.partitions(task):
                 if partition < group.topics.get(topic, 0):
                     owners[group.first[topic] + partition] = group.index[member_id]
-    return Assignment(group, owners)
+    return PlannedTasks(group, owners, plan)
 
 
 def hold_back_whole_tasks(

@@ -502,14 +502,16 @@ def test_older_leader_asks_newer_member_for_its_version(monkeypatch: pytest.Monk
         _make_older(older)
         a = Member("a")
         given = a.assignor.assign(cluster(TOPICS), [a.joins(), first])
-        assert type(a.assignor._joined["x"]) is NewerHeader
+        assert type(stateful_subscription.decode(first.metadata.user_data)) is NewerHeader
         assert _asked(given, "x").common_version == 1
     x.hears(given, 1)
     again = x.joins()
     with monkeypatch.context() as older:
         _make_older(older)
         a.assignor.assign(cluster(TOPICS), [a.joins(), again])
-        assert type(a.assignor._joined.get("x")) is stateful_subscription.Subscription
+        assert (
+            type(stateful_subscription.decode(again.metadata.user_data)) is stateful_subscription.Subscription
+        )
     alone = x.assignor.assign(cluster(TOPICS), [again])
     assert _asked(alone, "x").common_version == 2
 
