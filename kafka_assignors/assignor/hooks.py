@@ -152,7 +152,7 @@ class StrategyHooks(AbstractPartitionAssignor):
     def with_lags(
         self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
     ) -> Group:
-        """Add lag from the members' reports to the group, in a strategy that plans by it."""
+        """Add lag to the group; a strategy that plans by lag overrides this.  May wait for brokers."""
         return group
 
     @property
