@@ -83,7 +83,7 @@ def require_modules(extra: str, names: Mapping[str, str]) -> None:
 
     Args:
         extra: the extra that has them.
-        names: module -> text of the error for it.
+        names: module -> its name in the error.
     """
     for module, name in names.items():
         if importlib.util.find_spec(module) is None:
@@ -143,7 +143,7 @@ class StateLockedError(StateError):
 
 
 class StateFullError(StateError):
-    """The disk, a quota, or a limit of the size of files is exhausted.  State that was flushed is safe."""
+    """The disk or a quota is full, or a file has reached its size limit.  State that was flushed is safe."""
 
 
 class StateDeniedError(StateError):

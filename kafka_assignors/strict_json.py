@@ -14,12 +14,11 @@ def read_json(data: bytes | str, *, unique_names: bool = False) -> Any:
     """Parse JSON; refuse the words NaN and Infinity.
 
     Args:
-        data: a text; or bytes in UTF-8, with or without a byte order mark (Python also accepts UTF-16 and
-            UTF-32).
+        data: a text; or bytes in UTF-8, UTF-16 or UTF-32, with or without a byte order mark.
         unique_names: refuse an object that repeats a name.  Python would keep the last of the values.
 
     Raises:
-        ValueError: not JSON, not UTF-8, nested too deeply, too many digits, or a repeated name.
+        ValueError: not JSON, another encoding, nested too deeply, too many digits, or a repeated name.
     """
     try:
         return json.loads(

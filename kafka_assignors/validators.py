@@ -34,12 +34,16 @@ def is_number(value: object, least: float = -math.inf, most: float = math.inf) -
 
 def is_port(text: str) -> bool:
     """Whether a text is the number of a TCP port."""
-    return text.isascii() and text.isdecimal() and 0 < int(text) < 65536
+    return len(text) <= 5 and text.isascii() and text.isdecimal() and 0 < int(text) < 65536
 
 
 def wrong(option: str, expected: str, value: object) -> OptionError:
     """Make an error that shows the invalid value."""
-    return OptionError(option, f"expected {expected}, got {value!r:.{LONGEST}}")
+    try:
+        shown = f"{value!r:.{LONGEST}}"
+    except Exception:  # such as an int of more than 4,300 digits
+        shown = f"an unprintable {type(value).__name__}"
+    return OptionError(option, f"expected {expected}, got {shown}")
 
 
 def whole(option: str, value: Any, least: int, most: int | None = None) -> int:

@@ -244,7 +244,9 @@ class Assignor(StrategyHooks):
         return [(member_of(joined, report), report) for joined, report in read]
 
     def _held_by(self, joined: JoinedMember) -> Ownership:
-        """Return the partitions that a member holds, for the fallback."""
+        """Return the partitions that a member holds, for the fallback; an eager member holds none."""
+        if RebalanceProtocol.COOPERATIVE not in self.protocols:
+            return {}
         report = MemberReport()
         with self._guarded("reading a member"):
             report = read_user_data(joined, self.decode_user_data, Complaints())

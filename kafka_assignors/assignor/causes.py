@@ -32,7 +32,8 @@ from kafka_assignors.plan.cause import (
 _ORDER = tuple(Cause)
 
 _INCIDENTAL = {Cause.RESTARTED, Cause.LEADER_CHANGED}
-"""These start no rebalance: a restarted static member gets its old assignment; a new leader is a result."""
+"""These start no rebalance.  A restarted static member gets its old assignment.  A new leader is chosen in a
+rebalance that has another cause."""
 
 _GENERATED_ID = re.compile(r"(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.DOTALL)
 """A member id from a broker: the client id, or the instance id of a static member, and a UUID."""
@@ -148,9 +149,9 @@ class Causes:
         self._generation = generation
 
     def _missing(self, access: CoordinatorAccess, led: _Round) -> Cause:
-        """Return why a dynamic member is missing: it left, or it is gone.
+        """Return why a dynamic member is missing: LEFT if its session cannot have ended yet, else GONE.
 
-        With the leader's timeouts, its session cannot end before the shorter of them is over.
+        Assumes that all members have the leader's timeouts.
         """
         timeouts = (access.session_timeout_s(), access.max_poll_interval_s())
         shortest = min((timeout for timeout in timeouts if timeout is not None), default=0.0)

@@ -149,7 +149,10 @@ class StrategyHooks(AbstractPartitionAssignor):
         return MemberReport()
 
     def with_reports(self, group: Group, reports: Reports, complaints: Complaints) -> Group:
-        """Add to the group what its members report and this strategy plans by, such as lag."""
+        """Add to the group what its members report and this strategy plans by, such as lag.
+
+        May wait for brokers.
+        """
         return group
 
     @property

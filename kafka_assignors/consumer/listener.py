@@ -102,7 +102,7 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
         await self._commit_processed(passed)
         if runs_cooperative(self._consumer) or is_closing(self._consumer):
             await self._forget(passed)
-        else:  # ``unsubscribe`` empties the assignment of an eager consumer, so they are not in ``passed``
+        else:  # eager: ``passed`` lacks the owned partitions that ``unsubscribe`` removed from the assignment
             await self._forget(self._owned - passed)
 
     async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:

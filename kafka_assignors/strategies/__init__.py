@@ -72,7 +72,7 @@ def load_strategy(name: str) -> type[Assignor]:
 
     Raises:
         ConfigurationError: no strategy has this name, the module cannot be imported, it has no such class,
-            or the class is no strategy.
+            or the class is no strategy or an abstract one.
     """
     module_name, colon, class_name = name.partition(":")
     if not colon:

@@ -122,7 +122,9 @@ class CooperativeLagAwareAssignor(LagAssignor):
             return None
         if not self._access.on_close(self.close):  # the threads would never end
             log.warning(
-                "%s: no forecasts, planning by lag alone: this kafka-python version is unknown", self.name
+                "%s: no forecasts, planning by lag alone: the consumer has ended, or this kafka-python"
+                " version is unknown",
+                self.name,
             )
             return None
         return source

@@ -26,6 +26,7 @@ NAN, INF = float("nan"), float("inf")
         (lambda: check.number("o", NAN), "expected a number from 0, got nan"),
         (lambda: check.number("o", INF), "expected a number from 0, got inf"),
         (lambda: check.number("o", 10**309), f"expected a number from 0, got 1{'0' * 59}"),
+        (lambda: check.number("o", 10**5000), "expected a number from 0, got an unprintable int"),
         (lambda: check.number("o", 2, 0, 1), "expected a number from 0 to 1, got 2"),
         (lambda: check.number("o", 1, below=1), "expected a number from 0 to below 1, got 1"),
         (lambda: check.positive("o", 0), "expected a number above 0, got 0"),
@@ -80,7 +81,9 @@ def test_error_of_a_part_names_the_part() -> None:
     assert (error.option, error.reason) == ("feed", "topic: unknown")
 
 
-@pytest.mark.parametrize(("port", "valid"), [("1", True), ("65535", True), ("0", False), ("65536", False)])
+@pytest.mark.parametrize(
+    ("port", "valid"), [("1", True), ("65535", True), ("0", False), ("65536", False), ("1" * 5000, False)]
+)
 def test_port_has_sixteen_bits(port: str, valid: bool) -> None:
     assert check.is_port(port) is valid
     assert not check.is_port(f"{port}²")

@@ -132,9 +132,9 @@ class CoordinatorFacts:
         return float(coordinator._cluster._last_successful_refresh_ms) / 1000
 
     def metadata_response_at(self) -> float:
-        """Return a limit: metadata answers a request made now if its ``metadata_updated_at`` is later.
+        """Return the time after which a metadata update answers a request made now.
 
-        ``inf`` while an update is under way, which may have been requested for other topics.
+        ``inf`` while an update is under way, because it may have been requested for other topics.
         """
         coordinator = self._live()
         is_under_way = coordinator is not None and coordinator._cluster.metadata_refresh_in_progress

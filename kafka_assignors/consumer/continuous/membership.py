@@ -116,9 +116,9 @@ class Membership(OffsetsDuringJoins):
         would wait for the time-out of JoinGroup, which is longer than ``max_poll_interval_ms``.
 
         A request that has no response after a session timeout may be lost, too: its connection may transfer
-        nothing while that of the heartbeats works, so the broker would wait for this member.  The member
-        joins again.  Or the broker waits for other members; it then takes the new JoinGroup in place of the
-        old one.  So the member waits twice as long before it joins once more.
+        nothing while that of the heartbeats works.  The broker would then wait for this member, so the member
+        joins again.  If the broker was waiting for other members instead, it takes the new JoinGroup in place
+        of the old one.  Before each further attempt the member waits twice as long.
         """
         join = self._join_task
         patience = _Patience(self._generation, self.config["session_timeout_ms"] / 1000)

@@ -8,7 +8,14 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_assignors import Assignor, CooperativeStickyAssignor, PlanReport, StickyAssignor, strategy
+from kafka_assignors import (
+    Assignor,
+    CooperativeStickyAssignor,
+    PlanReport,
+    RangeAssignor,
+    StickyAssignor,
+    strategy,
+)
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.strategies import STRATEGIES
@@ -297,6 +304,18 @@ def test_fallback_assigns_no_partition_that_another_member_claims(monkeypatch: p
     monkeypatch.setattr("kafka_assignors.assignor.base.resolve", fails)
     plan = plan_of(CooperativeStickyAssignor().assign(cluster({"t": 4, "u": 2}), holders()))
     assert {m: topics.get("t") for m, topics in plan.items()} == {"a": [], "b": []}
+
+
+def test_fallback_of_an_eager_strategy_ignores_listed_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eager members hold nothing during a plan.  A partition held back would stay without an owner."""
+
+    def fails(_group: Group) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("kafka_assignors.assignor.base.resolve", fails)
+    members = [joined("a", raw(["t"], owned={"t": [2, 3]})), joined("b", raw(["t"], owned={"t": [0, 1]}))]
+    plan = plan_of(RangeAssignor().assign(cluster({"t": 4}), members))
+    assert plan == {"a": {"t": [0, 1]}, "b": {"t": [2, 3]}}
 
 
 @pytest.mark.parametrize("topics", [None, [None], [None, "unknown"], [None, "t"]])
