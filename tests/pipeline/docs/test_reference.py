@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 
@@ -83,6 +84,19 @@ def test_docs_have_every_setting_of_the_connector() -> None:
 
 
 # --- the load model --------------------------------------------------------------------------------------
+
+
+def test_docs_have_the_settings_of_the_model() -> None:
+    documented = {cell.strip("`"): default for cell, default, _ in rows(PAGE, "| setting | default |")}
+    settings = {setting.name: setting.default for setting in dataclasses.fields(LoadSettings) if setting.init}
+    assert documented.keys() == settings.keys()
+    for name, default in settings.items():
+        if default is not None:
+            assert documented[name] == (f"`{default}`" if isinstance(default, str) else f"{default:g}"), name
+    for step_s in (60.0, 900.0):
+        ten_minutes, _, three = documented["max_gap_s"].partition(", or ")
+        assert three == "three steps"
+        assert LoadSettings(step_s=step_s).max_gap == 1e6 * max(float(ten_minutes), 3 * step_s)
 
 
 def test_defaults_of_a_run_are_those_of_the_model() -> None:
