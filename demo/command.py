@@ -122,7 +122,7 @@ def _option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Decorated
     "--pipeline/--no-pipeline",
     default=True,
     help="Run Spark after replay and backlog: the pipeline on the recorded load, with a back-test of all "
-    "strategies (under a minute).",
+    "strategies that share the work (under a minute).",
 )
 @click.option(
     "--bootstrap",
@@ -167,7 +167,7 @@ def command(
     task stand still, with standbys and warm-ups, and when its state is restored cold?
 
     Then the pipeline: Spark records the groups' commits and the arrivals, models the load, and tries all
-    strategies on it, also those that did not run.
+    strategies that share the work on it, also those that did not run.
 
     With the defaults it ends within four minutes, with tables and a report to open in a browser.
     """

@@ -112,7 +112,8 @@ def discover() -> list[str]:
 
 def report_missing_pythons() -> None:
     """Print the Pythons that tox will skip; give up if it would skip all of them."""
-    missing = [f"3.{minor}" for minor in range(OLDEST, NEWEST + 1) if minor not in interpreters()]
+    installed = interpreters()
+    missing = [f"3.{minor}" for minor in range(OLDEST, NEWEST + 1) if minor not in installed]
     if len(missing) > NEWEST - OLDEST:
         give_up(f"test-all needs a Python of {', '.join(missing)}: install one")
     if missing:

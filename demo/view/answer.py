@@ -116,7 +116,7 @@ def _from_backlog(results: Results, drains: Mapping[str, float], names: set[str]
     if not others:
         return f"{text}."
     largest = {run["strategy"]: run["largest_load"] for run in results["backlog"]}
-    loads = f"{largest[best]:,} of them, with {worst} {largest[worst]:,}"
+    loads = f"{largest[best]:,} of them, that of {worst} {largest[worst]:,}"
     return f"{text}, against {others}; its busiest member had {loads}."
 
 

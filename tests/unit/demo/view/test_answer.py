@@ -45,7 +45,7 @@ def test_best_of_each_scene_is_recommended_for_it_with_every_measured_time() -> 
         f"Use cooperative-lag-aware for uneven load, {CALM}",
         (
             "cooperative-lag-aware drained the backlog of 50 flights in 4.0 s, against 5.5 s with "
-            "cooperative-sticky and 6.0 s with range; its busiest member had 400 of them, with range 600.",
+            "cooperative-sticky and 6.0 s with range; its busiest member had 400 of them, that of range 600.",
             "While the group changed once, a partition stood still for 2.0 s on average with "
             "cooperative-sticky, against 3.0 s with cooperative-lag-aware and 4.5 s with range; "
             "cooperative-sticky moved 10 partitions, range 19.",
@@ -89,7 +89,7 @@ def test_best_of_each_scene_is_recommended_for_it_with_every_measured_time() -> 
             {"drains": (4.0, 5.0, 6.0, 7.0), "pauses": (), "names": "abcd"},
             "Use a for uneven load",
             0,
-            " 5.0 s with b to 7.0 s with d; its busiest member had 400 of them, with d 700.",
+            " 5.0 s with b to 7.0 s with d; its busiest member had 400 of them, that of d 700.",
         ),
     ],
     ids=["tie", "fewer moves", "all tie", "no backlog", "only one so far", "one strategy", "many strategies"],
@@ -114,7 +114,7 @@ def test_strategy_with_a_fault_in_one_scene_is_not_judged(
     results["strategies"][2][figure] = value
     advice = answer(results)
     assert advice.headline == "Use cooperative-sticky"
-    assert advice.sentences[0].endswith("with range 600. Failed, and so not judged: cooperative-lag-aware.")
+    assert advice.sentences[0].endswith("that of range 600. Failed, and so not judged: cooperative-lag-aware.")
     assert "cooperative-lag-aware" not in advice.sentences[1]
     for run in results["strategies"]:
         run[figure] = value
