@@ -15,7 +15,7 @@ from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.planner import plan_fair
 
 _ROUNDS, _MOST_CELLS = 8, 2**22
-"""Most rounds of pouring each topic's lag, and most cells that all rounds read.  At least two are made."""
+"""Most rounds of ``_poured``, and most cells that all rounds read.  Two rounds are always made."""
 
 _MOST_K, _MOST_R = 8, 16
 """Most values of k and r that are examined; ``lag_lower_bound`` explains them."""

@@ -22,9 +22,8 @@ class DrainBound:
 
     - a topic's heaviest partition fits into no subscriber's room, together with the other partitions that
       this subscriber must have;
-    - the k heaviest partitions of a set of topics outweigh the k largest rooms of its subscribers, because at
-      most k members have these partitions; or all partitions of the set outweigh the rooms of
-      all its subscribers;
+    - the k heaviest partitions of a set of topics outweigh the k largest rooms of its subscribers (at most k
+      members have these partitions), or all partitions of the set outweigh the rooms of all its subscribers;
     - the subscribers of a set have room for fewer than n of its n heaviest partitions, even if each takes the
       lightest of them;
     - the k slowest members have no room for their minimum counts of the lightest partitions.

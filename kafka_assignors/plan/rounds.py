@@ -51,7 +51,7 @@ def this_round(
             assigned[partition] = new_owner
             continue
         topic, number = group.at(partition)
-        keepers = [i for i in sorted(holders) if topic in group.members[i].topics]
+        keepers = [i for i in holders if topic in group.members[i].topics]
         keeper = min(keepers, default=min(holders))
         hold = Hold(topic, number, group.members[keeper].member_id)
         holds.append(hold)

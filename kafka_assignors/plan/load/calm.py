@@ -101,8 +101,8 @@ def _even_out(problem: LoadProblem, owners: Owners, home: Owners, skew: int) -> 
 def _even_out_equal(problem: LoadProblem, owners: Owners, home: Owners, skew: int) -> None:
     """Move one partition after the other from the member with the most to the one with the fewest.
 
-    Changes ``owners``.  No plan within the skew moves fewer: as many other moves lower the highest count no
-    further, and raise the lowest no further.
+    Changes ``owners``.  No plan within the skew moves fewer partitions: no other choice of as many moves
+    lowers the highest count further, or raises the lowest further.
     """
     counts = problem.counts(owners).tolist()
     highest = sorted((-counts[member], member) for member in problem.subscribers.tolist())

@@ -65,7 +65,7 @@ class _ExchangeSearch:
         self._plan, self._rule, self._budget, self._home = plan, rule, budget, home
 
     def relief(self, high: int) -> RatedExchange | None:
-        """Find a good exchange of a member with one of the least loaded members; None: there is none."""
+        """Find a good exchange of a member with one of the least loaded members; None if it finds none."""
         for search, most in _SEARCHES:
             best: RatedExchange | None = None
             compared = 0

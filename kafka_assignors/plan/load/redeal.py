@@ -18,11 +18,11 @@ _MOST_WORK = 2**27
 
 
 def redeal(problem: LoadProblem, owners: Owners, movable: Mask, *, keep_counts: bool) -> Owners:
-    """Deal movable partitions that have an owner by lag; with ``keep_counts`` each member keeps its count.
+    """Take the movable partitions from their owners, and deal them again by lag.
 
-    Topics with the same subscribers are of one kind (``Group.kinds``).  With ``keep_counts`` each member gets
-    as many movable partitions of a kind as it has in ``owners``.  Ties go to the senior member; of partitions
-    of equal lag, the lower number comes first.
+    Partitions without an owner stay without one.  Topics with the same subscribers are of one kind
+    (``Group.kinds``).  With ``keep_counts`` each member gets as many movable partitions of a kind as it has
+    in ``owners``.  Ties go to the senior member; of partitions of equal lag, the lower number comes first.
 
     Cost of a partition: an operation on a heap, and one comparison for each different capacity; with unequal
     subscriptions a pass over all members.  If these passes would be more work than ``_MOST_WORK``, the result

@@ -10,13 +10,14 @@ from kafka_assignors.plan.stateful.history import TaskHistory
 
 
 def copy_limits(history: TaskHistory, copies: int) -> tuple[Vector, Vector]:
-    """Return, by member, the fewest and the most copies (active tasks and standbys) of a balanced placement.
+    """Return ``low`` and ``high``: by member, its fewest and most copies in a balanced placement.
+
+    A copy is a stateful active task or a standby.  ``copies`` is the number of all copies.
 
     A process holds at most one copy of a task, so a process with many members may be full before its members
-    have as many copies as others.  The other members then share the rest.  A balance factor above 1 lowers
-    the fewest and keeps the most.  So a new member gets fewer copies: first from members above the most, then
-    from those above the fewest, until it has the fewest.
-    ``copies`` is the number of stateful active tasks and standbys of all members.
+    have as many copies as others.  The other members then share the rest.  A balance factor above 1 reduces
+    ``low``, but not ``high``.  So a new member gets fewer copies: first from members above ``high``, then
+    from members above ``low``, until it has ``low``.
     """
     factor, size = history.options.balance_factor, len(history.process)
     low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)
