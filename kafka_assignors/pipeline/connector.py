@@ -149,7 +149,7 @@ def _keystore(settings: Mapping[str, Any], certfile: str, read: Callable[[str], 
         options["ssl.keystore.location"] = certfile
     else:
         options |= {"ssl.keystore.certificate.chain": "\n".join(chain), "ssl.keystore.key": key[0]}
-    if key[1]:  # given a password, Kafka would fail to decrypt a key that is not encrypted
+    if key[1]:  # with a password, Kafka would try to decrypt a key that is not encrypted, and fail
         required(settings, f"the encrypted key in {keyfile!r}", "ssl_password")
         options["ssl.key.password"] = str(settings["ssl_password"])
     return options

@@ -151,7 +151,8 @@ def pipeline_error(error: BaseException, doing: str) -> KafkaAssignorsError:
     for pattern, sentence in _RULES.items():
         if match := re.search(pattern, text):
             fields = {name: shown((value or "").strip()) for name, value in match.groupdict().items()}
-            return PipelineError(f"{doing}: {sentence.format(**fields)}")
+            line = sentence.format(**fields).rstrip(": ")  # Java's message may be missing
+            return PipelineError(f"{doing}: {line}")
     return PipelineError(f"{doing}: {shown(_first_line(error))}")
 
 

@@ -82,7 +82,7 @@ class PipelineReport:
     offsets: OffsetsReport | None = None  # None: not requested, or nothing to report yet
     load: LoadReport = field(default_factory=LoadReport)
     fed: int = 0  # records written to the feed
-    unfed: int = 0  # failed attempts to fetch or write forecasts; the next batch's write has them
+    unfed: int = 0  # failed attempts to fetch or write forecasts; the next write includes these forecasts
     down: dict[str, str] = field(default_factory=dict)
 
 
@@ -247,7 +247,7 @@ def _run(
     maintenance: Maintenance,
     feeding: Feeding | None = None,
 ) -> None:
-    """Until the pipeline is stopped, restart failed streams, and report, also failures of maintenance."""
+    """Until the pipeline is stopped, restart failed streams, and report on all stages."""
     offset_s = time.time() - time.monotonic()
     while not stop.wait(_CHECK_EVERY_S):
         last_s, offset_s = offset_s, time.time() - time.monotonic()

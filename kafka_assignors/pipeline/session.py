@@ -135,6 +135,9 @@ def local_session(
 ) -> Iterator[SparkSession]:
     """Run Spark in this process within the block; takes about 6 s to start, 300 MB idle.
 
+    If the process already has a session, the block gets that session, master, memory and jars included.  In
+    either case the session stops after the block.
+
     Args:
         name: name of the application.
         cores: number of cores; None: all.

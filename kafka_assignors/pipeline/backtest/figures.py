@@ -55,7 +55,7 @@ def _beside(text: str, candidate: CandidateResult) -> str:
 
 def course(plot: PlotResult, colours: Mapping[str, str]) -> go.Figure:
     """Draw the lag of the group above its time lag, one line a candidate, and the recorded lag in grey."""
-    end = max((line["t"][-1] for line in plot["lines"]), default=1.0)
+    end = max(line["t"][-1] for line in plot["lines"])
     unit, name = (DAY, "days") if end > 3 * DAY else (HOUR, "hours") if end > 2 * HOUR else (1.0, "s")
     figure = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.06)
     if plot["recorded"]:
@@ -81,7 +81,7 @@ def course(plot: PlotResult, colours: Mapping[str, str]) -> go.Figure:
 
 
 def _recorded(plot: PlotResult, unit: float) -> go.Scatter:
-    largest = max((max(line["lag"]) for line in plot["lines"]), default=0.0)
+    largest = max(max(line["lag"]) for line in plot["lines"])
     is_hidden = max(lag for _, lag in plot["recorded"]) > DWARFS * largest
     return go.Scatter(
         name="recorded",

@@ -161,8 +161,9 @@ def draws(
 ) -> Iterator[tuple[ChurnStep, ...]]:
     """Yield endless draws of the times of a churn.
 
-    The time of a step is drawn evenly from an interval: from halfway after the previous step (or the start of
-    the history) to halfway before the next step (or the end).  So the order of the steps stays.
+    The time of a step is drawn evenly between two midpoints: that of the previous step and this one, and that
+    of this step and the next.  The first interval begins at the start of the history, and the last one ends
+    at its end.  So the order of the steps stays.
 
     Args:
         churn: at least one step, in the order of times.

@@ -179,7 +179,7 @@ def _simulate_group(
     columns = spark.createDataFrame(schema(SERIES).empty_table()).schema
     series = spark.range(0, len(trials), 1, len(trials)).mapInArrow(simulate_each, columns)
     if series_to is not None:
-        # Few tasks write.  If an executor is lost, many tasks simulate its scenarios again.
+        # Few tasks write the files.  If an executor is lost, many tasks simulate its scenarios again.
         files = -(-len(trials) // _SCENARIOS_PER_FILE)
         series = series.repartition(files, "scenario").sortWithinPartitions("scenario", "at_s")
         series.persist(StorageLevel.DISK_ONLY)

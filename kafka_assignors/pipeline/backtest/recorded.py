@@ -28,7 +28,7 @@ class Recorded:
 
     history: History  # its ``service_rate`` is measured; None: the group never had a long backlog
     lag: Floats  # of the whole group at the end of each step; NaN if the lag of a partition is unknown
-    unknown: float  # part of all steps of partitions without known arrivals, 0 to 1; interpolated in time
+    unknown: float  # part of all pairs of step and partition with unknown (interpolated) arrivals, 0 to 1
     never_known: int  # number of partitions without any known arrivals; they count as empty
     appeared: int  # number of partitions whose first row is after the first step
     ended: npt.NDArray[np.bool_]  # by partition, whether it is empty after its last row

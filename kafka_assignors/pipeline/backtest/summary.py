@@ -77,7 +77,7 @@ def summed_up(
         version=VERSION,
         started=started.isoformat(timespec="seconds"),
         run=run,
-        replicates=max((trial.replicate for trial in trials), default=0) or 1,
+        replicates=max(trial.replicate for trial in trials) or 1,
         groups=[_group(recording) for recording in tried.values()],
         left_out=[LeftOutResult(group=group, why=why) for group, why in left_out.items()],
         candidates=of_all["candidates"],
@@ -208,14 +208,14 @@ def _group(recorded: Recorded) -> GroupResult:
 
 
 def _drawn(runs: Sequence[_Run], candidates: Sequence[CandidateResult]) -> list[tuple[Trial, Outcome]]:
-    """Return the outcomes to draw, best candidate first: those of the situation in which most succeeded.
+    """Return the outcomes to draw, the best candidate first, all of one situation.
 
-    Of several such situations, the one with the largest mean lag is drawn.
+    It is the situation in which most candidates succeeded; of several, the one with the largest mean lag.
     """
-    tried: dict[tuple[Situation, float], dict[str, tuple[Trial, Outcome]]] = {}
+    tried: dict[Situation, dict[str, tuple[Trial, Outcome]]] = {}
     for trial, result in runs:
         if outcome := result.outcome:
-            by_candidate = tried.setdefault((outcome.situation, trial.scale), {})
+            by_candidate = tried.setdefault(outcome.situation, {})
             by_candidate[str(trial.scenario.strategy)] = trial, outcome
     if not tried:
         return []

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 FORGET_DAYS = 7
-"""A tombstone removes a key whose forecast is this many days older than the newest one (or than now)."""
+"""A tombstone removes a forecast more than this many days older than the newest one in the feed.
+
+If the newest one is in the future, the age counts from now.
+"""
 
 NewestForecasts = Mapping[str, tuple[int, str]]
 """Key -> time (ms since 1970) and value of the newest forecast of a partition."""

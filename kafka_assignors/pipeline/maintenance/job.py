@@ -43,15 +43,17 @@ class Maintenance:
         background.submit(self._maintain, _FIRST_S)
 
     def _maintain(self) -> None:
-        pause_s = _PAUSE_S
+        pause_s, failure = _PAUSE_S, None
         try:
             if self._run():
                 pause_s = _AGAIN_S
-            self.down = None
         except KafkaAssignorsError as error:
-            _LOG.warning("%s; trying again in %.0f min", error, pause_s / 60)
-            self.down = error
-        self._background.submit(self._maintain, pause_s)
+            failure = error
+        again = self._background.submit(self._maintain, pause_s)
+        self.down = failure
+        # At the end of the pipeline Spark stops, even during a run, and there is no next run.
+        if failure is not None and not again.cancelled():
+            _LOG.warning("%s; trying again in %.0f min", failure, pause_s / 60)
 
 
 def maintain(

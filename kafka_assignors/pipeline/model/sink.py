@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -82,7 +82,7 @@ def _has_rows(storage: Storage) -> bool:
     return any(name.startswith("date=") for name in storage.folders("load"))
 
 
-def replaced_files(files: Iterable[str]) -> set[str]:
+def replaced_files(files: Collection[str]) -> set[str]:
     """Return the files whose rows are also in a merged file, because they are not deleted yet."""
     merged: dict[str, str] = {}  # folder -> its newest merged file
     for file in sorted(files):

@@ -46,7 +46,7 @@ def record_offsets(
 ) -> Recording[OffsetsReport]:
     """Start a stream that lands commits in ``samples/offsets-topic``, from the end of the last run.
 
-    The first run starts at the begin of the topic.
+    The first run starts at the beginning of the topic.
 
     Args:
         spark: the session; it needs ``session.STREAMING``.

@@ -34,7 +34,7 @@ class Recording(StreamingQueryListener, Generic[ReportT]):
     """A running stream and the sum of its batches' counts.
 
     Spark keeps the counts of the last hundred batches only.  But it reports each batch once to a listener, on
-    another thread.  It reports a repeated batch when that succeeds.
+    another thread.  It does not report a batch that failed, only the repetition that succeeds.
 
     Args:
         spark: the session.

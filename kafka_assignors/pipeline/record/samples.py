@@ -1,4 +1,4 @@
-"""Records samples of groups: lands the data source ``kafka_group_samples``, and counts missing samples.
+"""Records samples of groups: lands the rows of ``kafka_group_samples``, and counts missing samples.
 
 Spark's tasks return a row with a ``problem`` for a missing sample.  Such a row is counted, but does not land.
 """

@@ -1,4 +1,4 @@
-"""Reads samples, also from damaged files.
+"""Reads samples, and finds damaged files.
 
 Reading raises an error that names the file, if its columns or types are not those of ``SAMPLES``.  One job
 reads the footers of all files together.  If it fails, the damaged files are found by halving.
@@ -148,7 +148,7 @@ def _sound(
     """Return the undamaged files; without ``on_damage``, damage is an error that names a file."""
     damaged = list(_damaged(spark, folder, files, whole=on_damage is not None))
     if damaged:
-        spark.range(1).count()  # an error if Spark itself has ended, and the files are sound
+        spark.range(1).count()  # raises if Spark itself has ended: the files may be sound
         if on_damage is None:
             raise PipelineError(f"cannot use {len(damaged):,} of {len(files):,} files, first {damaged[0]}")
         for damage in damaged:

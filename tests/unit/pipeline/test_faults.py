@@ -156,6 +156,17 @@ def test_ended_jvm_is_not_taken_for_another_service() -> None:
     assert gone == "recording: Spark itself has ended: start again; finished batches are kept"
 
 
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        ("java.nio.channels.UnresolvedAddressException: java.net.UnknownHostException", "does not answer"),
+        ("javax.net.ssl.SSLHandshakeException", "the cluster denies access: TLS"),
+    ],
+)
+def test_error_without_a_message_ends_without_a_colon(name: str, end: str) -> None:
+    assert str(pipeline_error(RuntimeError(name), "recording")).endswith(end)
+
+
 def test_unknown_error_is_its_first_line() -> None:
     error = pipeline_error(RuntimeError("the tape is torn\n\tat a.b(C.java:1)\n"), "recording")
     assert str(error) == "recording: RuntimeError: the tape is torn"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, cast
 
 import pytest
 
+from kafka_assignors.background import Background
 from kafka_assignors.errors import OptionError, PipelineError
+from kafka_assignors.pipeline.maintenance import job
 from kafka_assignors.pipeline.maintenance.job import Maintenance, maintain
 
 
@@ -17,9 +20,10 @@ class Due:
     def __init__(self) -> None:
         self.pauses: list[float] = []
 
-    def submit(self, job: Callable[[], None], after_s: float) -> None:
+    def submit(self, job: Callable[[], None], after_s: float) -> Future[None]:
         self.job = job
         self.pauses.append(after_s)
+        return Future()
 
 
 def test_runs_hourly_and_sooner_if_there_is_more_to_merge() -> None:
@@ -45,6 +49,23 @@ def test_failure_is_logged_and_kept_until_a_run_works(caplog: pytest.LogCaptureF
     due.job()
     assert maintenance.down is None
     assert due.pauses == [60, 3600, 3600]
+
+
+def test_failure_because_the_pipeline_ends_is_not_logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark stops while the maintenance runs."""
+    background, runs = Background("test-maintenance"), list[str]()
+
+    def run() -> bool:
+        background.stop()
+        runs.append("run")
+        raise PipelineError("Spark itself has ended")
+
+    monkeypatch.setattr(job, "_FIRST_S", 0.0)
+    Maintenance(run, background)
+    assert background.join(10)
+    assert (runs, caplog.messages) == (["run"], [])
 
 
 @pytest.mark.parametrize("keep_days", [-1, 100_000, 1.5])
