@@ -37,8 +37,8 @@ class Rates:
     """Computes rates from repeated looks at the same partitions.
 
     Args:
-        window_s: seconds over which rates are means.  The time is shorter after the first looks, and then
-            longer by up to the time between two looks.
+        window_s: seconds over which rates are means.  The first rates are means over less time.  Later ones
+            may be means over more, by up to the time between two looks.
     """
 
     def __init__(self, window_s: float = WINDOW_S) -> None:
@@ -47,9 +47,9 @@ class Rates:
         self._commit_seen: dict[TopicPartition, tuple[int | None, float]] = {}  # commit, and first seen at
 
     def add(self, now_s: float, offsets: Mapping[TopicPartition, Offsets]) -> dict[TopicPartition, Rate]:
-        """Add a look; return the rates of partitions that the first look of the window also has.
+        """Add a look; return the rates since the first look of the window, none if this is the first.
 
-        Partitions whose end went back are left out.
+        Partitions that the first look does not have, or whose end went back, are left out.
         """
         for tp, current in offsets.items():
             seen = self._commit_seen.get(tp)
@@ -84,7 +84,7 @@ class Rates:
 def total(rates: Iterable[Rate]) -> Rate | None:
     """Return the sum of rates, with the time since the latest commit; None without rates.
 
-    A partition without a commit counts as no progress.
+    A partition whose ``records_out`` is None counts as no progress.
     """
     known = list(rates)
     if not known:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kafka_assignors.plan import TopicPartition
 
 _WINDOW_S = 300.0
-"""The earlier measurements together have at most this weight in the rate, seconds with a backlog."""
+"""All earlier measurements together weigh as much as this many seconds with a backlog, at most."""
 
 LEAST_S = 10.0
 """Seconds with a backlog before a rate is reported, because commits come in bursts."""

@@ -14,6 +14,9 @@ _FRESH_S = 120.0
 _KEPT_S = 3600.0
 """Seconds after which a rate is dropped, if it was neither measured nor reported again."""
 
+_LATE_S = 10.0
+"""A lower end offset within this many seconds is a late answer, because two fetches may run at once."""
+
 _LEAST_PART = 1 / 15
 """Part of the window for which a rate is measured before it counts: one record in 50 ms is not 20/s."""
 
@@ -33,8 +36,8 @@ class _Rate:
         seconds = at_s - self.at_s
         if self.end is None:
             return replace(self, end=end, at_s=at_s)
-        if end < self.end:  # the topic was created again
-            return _Rate(0.0, 0.0, end, at_s)
+        if end < self.end:  # a late answer, or the topic was created again
+            return self if seconds < _LATE_S else _Rate(0.0, 0.0, end, at_s)
         if seconds <= 0:
             return self
         weight = min(self.measured_s, window_s)

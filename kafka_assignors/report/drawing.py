@@ -105,6 +105,7 @@ def mark(drawn: go.Figure, marks: Sequence[Mark]) -> go.Figure:
     """Add a dotted vertical line with a label above the plot for each mark.
 
     A label that would overlap another moves to a higher row, with a line down to the plot.
+    Marks must ascend.  The figure must have a height and a range of x.
     """
     rows = label_rows(marks, drawn.layout.xaxis.range)
     room = ROW * max(rows, default=0)

@@ -24,7 +24,7 @@ _HEAD = struct.Struct(">hi")
 def encode_runs(
     numbers: npt.NDArray[np.int64], bounds: npt.NDArray[np.int64]
 ) -> tuple[bytes, npt.NDArray[np.int64]]:
-    """Encode arrays of partition numbers, for all members at once: numpy's calls take most of the time.
+    """Encode arrays of partition numbers, of all members at once, to call numpy less often.
 
     Args:
         numbers: the partition numbers of all arrays, one array after the other.

@@ -1,4 +1,4 @@
-"""User data of an assignment in a large group: the member's budget, and in a folded one its partitions.
+"""User data of an assignment in a large group: the member's budget, and perhaps its partitions.
 
 - the byte ``CLASSIC_ONLY``, three letters, uint8 version 1;
 - int32 budget; -1: the last one stays, 2**31-1: no limit;
@@ -7,7 +7,8 @@
 
 Readers ignore bytes after these, so later releases may append fields.
 
-A folded assignment has its partitions here, and lists none in its own field, where each takes four bytes.
+An assignment is folded if its partitions are here.  Its own field for partitions is then empty, because each
+would take four bytes there.
 """
 
 from __future__ import annotations

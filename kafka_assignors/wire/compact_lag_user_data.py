@@ -54,8 +54,8 @@ class LagUserData(NamedTuple):
         lag_age_ms: age of ``lags`` when the member joined.
         capacity: see ``Member``; unchecked, NaN if it cannot be read.
         still_owns: whether the member still owns the claimed partitions.
-        reads_budget: whether it reads an assignment with a budget.
-        has_budget: whether a leader has sent it a budget that no leader has ended.
+        reads_budget: whether it can read an assignment with a budget.
+        has_budget: whether it still has a budget from a leader.
         rates: arrivals, records a second, of partitions in ``lags``.
         service_rate: records a second that it reads; 0: not measured yet, None: it does not measure.
     """

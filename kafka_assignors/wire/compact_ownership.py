@@ -3,7 +3,8 @@
 int32 number of bytes that follow (0: owns nothing), then, compressed (zlib): int32 number of topics, and for
 each topic its name, int32 number of partitions, uint8 k, int32 number of bytes of the quotients, the
 quotients, the remainders.  A partition is sent as its gap: the numbers skipped since the previous
-partition.  Gaps are Rice-coded.  The quotient by 2^k is as many zero bits and a one, the remainder is k bits.
+partition.  Gaps are Rice-coded: a gap's quotient by 2^k is sent as that many zero bits and a one bit, its
+remainder in k bits.
 
 A random 200th of 200,000 partitions takes 9.1 bits a partition, and the entropy is 9.08.  A range takes next
 to nothing, because it compresses.

@@ -164,7 +164,7 @@ def int32(value: int) -> bytes:
 
 
 def sized(data: bytes) -> bytes:
-    """Encode bytes after their int32 number."""
+    """Encode an int32 number of bytes, and these bytes."""
     return _INT32.pack(len(data)) + data
 
 

@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 _MOST_GROUPS = 100
 """Most groups of a request."""
 _WITH_COMMITS = ("", "consumer", "streams")
-"""Protocol types of groups that can have commits.  It is empty for a group that commits without members."""
+"""Protocol types of groups that can have commits.  A group that commits without members has no type."""
 
 
 class GroupNamesFetch:

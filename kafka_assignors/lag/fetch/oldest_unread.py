@@ -220,27 +220,24 @@ class OldestUnreadFetch:
     async def _skip_deleted(self, leader: int, positions: list[ReadPosition]) -> list[ReadPosition]:
         """Move each position below the begin of its log to the begin; return the moved positions.
 
-        Retention may delete records after the begin was fetched.
+        The positions come from one request.  Retention may delete records after the begin was fetched.
         """
+        by_tp = {position.tp: position for position in positions}
+        try:
+            response = await self._sender.send(requests.offset_list_request(by_tp, requests.BEGIN, 0), leader)
+        except KafkaError as error:
+            self._request_failed(positions, error)
+            return []
         moved = []
-        for chunk in _chunks(positions, len(positions)):
-            by_tp = {position.tp: position for position in chunk}
-            try:
-                response = await self._sender.send(
-                    requests.offset_list_request(by_tp, requests.BEGIN, 0), leader
-                )
-            except KafkaError as error:
-                self._request_failed(chunk, error)
-                continue
-            for tp, code, begin in requests.read_offset_list(response):
-                position = by_tp[tp]
-                if code:
-                    self._note(position, code)
-                elif begin > self._next[position]:
-                    self._next[position] = begin
-                    moved.append(position)
-                else:
-                    self._permanent[position] = "the offset is beyond the end of the log"
+        for tp, code, begin in requests.read_offset_list(response):
+            position = by_tp[tp]
+            if code:
+                self._note(position, code)
+            elif begin > self._next[position]:
+                self._next[position] = begin
+                moved.append(position)
+            else:
+                self._permanent[position] = "the offset is beyond the end of the log"
         return moved
 
     def _note(self, position: ReadPosition, code: int) -> None:

@@ -39,7 +39,7 @@ def first_record(data: bytes, offset: int, aborted: Iterable[tuple[int, int]] = 
         aborted: producer id and first offset of the aborted transactions, whose records are skipped.
 
     Raises:
-        Exception: the bytes are no record batches.
+        Exception: the bytes are no record batches, or a batch of an older magic cannot be decompressed.
     """
     batches = MemoryRecords(data)
     aborts_ahead = sorted(aborted, key=lambda transaction: transaction[1], reverse=True)

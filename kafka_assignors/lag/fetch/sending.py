@@ -102,12 +102,12 @@ class Fetch(Protocol):
 
 
 def attempt_fetch(link: Link, deadline: float, fetch: Fetch) -> None:
-    """Run a fetch until the deadline at the latest; its error or the timeout's is then its ``failure``."""
+    """Run a fetch until the deadline at the latest.  Its error, or the timeout, becomes its ``failure``."""
     fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
 
 
 def attempt(link: Link, deadline: float, call: Callable[..., Awaitable[Any]]) -> Exception | None:
-    """Run a call on the link's thread; return its error or the timeout's, or None.
+    """Run a call on the link's thread; return its error, or the timeout; None: it succeeded.
 
     The results so far are valid also after an error.  After a timeout the call may still run.
     """

@@ -1,9 +1,11 @@
 """Version probing of the strategy ``stateful``: members of different releases in one group.
 
-In every version, subscriptions and assignments begin with two numbers: the version of the bytes, and the
-latest version the member supports, or in an assignment the version to join with.  So a leader can read the
-header of a newer member.  The leader writes all assignments in the newest version that all members can read,
-with a request to use it.  The newer member then rejoins in that version, as in Kafka Streams (KIP-268).
+In every version, subscriptions and assignments begin with two numbers.  The first is the version of the
+bytes.  The second is the latest version that the member supports; in an assignment, it is the version to join
+with.  So a leader can read the header of a newer member.
+
+The leader writes all assignments in the newest version that all members can read, with a request to use it.
+The newer member then rejoins in that version, as in Kafka Streams (KIP-268).
 
 =======  ==========================================================================================
 version  adds

@@ -55,6 +55,14 @@ def test_topic_that_is_created_again_starts_anew() -> None:
     assert throughput.rates([A]) == {A: 2.0}
 
 
+def test_late_answer_with_a_lower_end_is_ignored() -> None:
+    """Of two fetches at the same time, the one that read the end first may return last."""
+    throughput = measured((0, 0), (20, 100), (21, 95))
+    assert throughput.rates([A]) == {A: 5.0}
+    throughput.measure({A: 200}, 40)
+    assert throughput.rates([A]) == {A: 5.0}
+
+
 def test_learned_rate_counts_at_once_and_is_measured_further() -> None:
     throughput = Throughput(WINDOW_S)
     throughput.learn({A: 8.0}, 100)
