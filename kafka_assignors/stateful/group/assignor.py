@@ -34,7 +34,7 @@ from kafka_assignors.plan import stateful as planner
 from kafka_assignors.plan.cause import Cause
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.group.members import planner_members, process_warning
-from kafka_assignors.stateful.group.options import StatefulOptions
+from kafka_assignors.stateful.group.options import LATEST_MS, StatefulOptions
 from kafka_assignors.stateful.group.partitions import (
     hold_back_whole_tasks,
     partition_owners,
@@ -184,7 +184,8 @@ class StatefulAssignor(Assignor):
         """Return the time of the next probing rebalance, in milliseconds since 1970; 0: none."""
         if not schedules_probe:
             return 0
-        return round(1000 * self.options.time() + self.options.probing_rebalance_interval_ms)
+        probe_ms = round(1000 * self.options.time()) + self.options.probing_rebalance_interval_ms
+        return min(probe_ms, LATEST_MS)
 
     # --- as the leader
 
