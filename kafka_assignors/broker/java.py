@@ -59,7 +59,7 @@ def find_java(for_what: str = "the broker") -> Java:
 
 def _candidates() -> Iterator[Path]:
     if home := os.environ.get("JAVA_HOME"):
-        yield Path(home, "bin", "java")
+        yield Path(home, "bin", "java").absolute()  # the broker has another working directory
     if on_path := shutil.which("java"):
         yield Path(on_path).absolute()
     try:

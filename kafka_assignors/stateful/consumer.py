@@ -57,8 +57,8 @@ class StatefulConsumer:
         topology: the subtopologies and their state; the same in all members.
         process: ``process(record, store)``, called for each record in the order of its partition; or one
             function for each subtopology, by its id.  ``store`` is the store of the task, None for a
-            subtopology without state.  An exception, but not one of a damaged store, ends the
-            member and drops all changes of that record.
+            subtopology without state.  An exception ends the member and drops all changes of that record.
+            After a `StateDamagedError` the store is restored instead, and the record processed again.
         store_dir: directory for state, on a disk of this machine; each process needs its own.
         options: runtime options.
         **consumer_config: as for ``KafkaConsumer``; ``group_id`` names the application.

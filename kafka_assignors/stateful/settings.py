@@ -126,7 +126,7 @@ class RuntimeOptions:
 
 
 def checked_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Refuse settings that the stateful consumer sets itself; return the others.
+    """Refuse settings that the stateful consumer sets itself; return the others, with auto-commit off.
 
     ``auto_offset_reset`` defaults to ``earliest``.
 

@@ -65,8 +65,8 @@ class Topology:
 
     Raises:
         TopologyError: there is no subtopology; two have the same id (or differ by case only, which some
-            disks do not tell apart); a topic is in two subtopologies, or is also a changelog; a name is
-            invalid; a subtopology without logged state has a changelog.
+            disks do not tell apart); a topic is listed twice, or is also a changelog; a name is invalid; a
+            subtopology without logged state has a changelog.
     """
 
     subtopologies: tuple[Subtopology, ...]

@@ -91,7 +91,7 @@ def _fetch_all(missing: list[Jar], partial: Path, folder: Path, on_progress: OnP
                 future.result()
                 on_progress(Progress("fetching jars", done, len(missing)))
         finally:
-            # After a failure or Ctrl-C, do not let the user wait for the other downloads.
+            # After a failure or Ctrl-C, wait for running downloads only.
             pool.shutdown(wait=True, cancel_futures=True)
 
 

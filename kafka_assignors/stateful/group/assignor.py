@@ -40,7 +40,7 @@ from kafka_assignors.stateful.group.members import (
     process_warning,
     subscriptions_of,
 )
-from kafka_assignors.stateful.group.options import StatefulOptions
+from kafka_assignors.stateful.group.options import LATEST_MS, StatefulOptions
 from kafka_assignors.stateful.group.partitions import (
     PlannedTasks,
     hold_back_whole_tasks,
@@ -189,7 +189,8 @@ class StatefulAssignor(Assignor):
         """Return the time of the next probing rebalance, in milliseconds since 1970; 0: none."""
         if not schedules_probe:
             return 0
-        return round(1000 * self.options.time() + self.options.probing_rebalance_interval_ms)
+        probe_ms = round(1000 * self.options.time()) + self.options.probing_rebalance_interval_ms
+        return min(probe_ms, LATEST_MS)
 
     # --- as the leader
 

@@ -16,6 +16,8 @@ from kafka_assignors.validators import instance, whole, wrong
 from kafka_assignors.wire.stateful.owners_section import LONGEST_ENDPOINT
 from kafka_assignors.wire.stateful.subscription import LONGEST_RACK
 
+LATEST_MS = 2**63 - 1  # the largest time in an assignment
+
 
 @dataclass(frozen=True, slots=True)
 class StatefulOptions(Options):
@@ -65,7 +67,7 @@ class StatefulOptions(Options):
     def check_values(self) -> None:
         """Refuse invalid values; does not look at the topology."""
         Options.check(self)  # slots make a new class, which super() without arguments does not know
-        whole("probing_rebalance_interval_ms", self.probing_rebalance_interval_ms, 1)
+        whole("probing_rebalance_interval_ms", self.probing_rebalance_interval_ms, 1, LATEST_MS)
         endpoint: Any = self.endpoint
         if not isinstance(endpoint, str) or not can_be_sent(endpoint, LONGEST_ENDPOINT):
             raise wrong("endpoint", f"host:port of at most {LONGEST_ENDPOINT} bytes", endpoint)

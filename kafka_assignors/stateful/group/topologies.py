@@ -17,7 +17,7 @@ def subgroups(topology: Topology, group: Group) -> dict[tuple[str, ...], list[st
     """Group the subtopologies by the members that can run them: ids of members -> ids of subtopologies.
 
     A member can run a subtopology if it subscribes to those of its topics that exist.  If all topologies are
-    equal, there is one group.
+    equal, the result has one entry.
     """
     ids: dict[tuple[str, ...], list[str]] = {}
     for subtopology in topology.subtopologies:

@@ -13,7 +13,7 @@ _SHARE = 0.05
 
 
 class FlushSchedule:
-    """Flushes each store every 30 s; less often if that took over 5 % of the time.  Not thread-safe."""
+    """Flushes each store every 30 s; less often if that would take over 5 % of the time.  Not thread-safe."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

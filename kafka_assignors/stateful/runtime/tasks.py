@@ -33,8 +33,9 @@ class ActiveTask:
         copy: its state; None: it has none, or the copy is being restored.
         ready: whether it may process records.
         flowing: whether its partitions are fetched, not paused.
-        unproven: end of this member's last write, if it does not begin at the store's position; `Repair`
-            moves the position there after the next accepted commit.  None: no such write.
+        unproven: changelog offset after this member's last write, if other records are between the store's
+            position and that offset.  `Repair` moves the position there after the next accepted commit.
+            None: no such records.
         flushed_at: when `FlushSchedule` last flushed its store, or first saw it open; infinite before.
         began: source partition -> offset of the first record since the last commit.
         done: source partition -> offset to commit.

@@ -63,7 +63,9 @@ class Copy:
             been committed (of a standby: no flush has succeeded since).
 
     Raises:
-        StateError: the disk is full, or the directory cannot be used.
+        StateLockedError: the task's directory is in use.
+        StateError: the disk is full; the directory cannot be used; or a wipe would delete the only copy of
+            the state.
     """
 
     def __init__(self, task: Task, changelog: Changelog | None, state_dir: StateDir, stores: Stores) -> None:

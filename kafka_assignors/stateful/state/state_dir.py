@@ -275,7 +275,8 @@ class StateDir:
 
 def _quoted(name: str) -> str:
     """Quote a name for the file system, also ``%``, ``.`` and ``..``."""
-    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
+    # A file name that is not UTF-8 has surrogates in Python.
+    return quote(name, safe="", errors="surrogatepass") if name.strip(".") else name.replace(".", "%2E")
 
 
 def _task(path: Path) -> Task | None:

@@ -63,9 +63,9 @@ class Stores:
                 outlive the process.
 
         Raises:
-            StateError: it cannot be opened.  `StateDamagedError`: it is damaged, or behind its checkpoint:
-                wipe and restore it.  Without a changelog only corruption raises this, unless a file is
-                missing; any other damage raises a `StateError`.
+            StateDamagedError: it is damaged, or behind its checkpoint: wipe and restore it.  Without a
+                changelog, only corruption that is not about a missing file raises this.
+            StateError: it cannot be opened; also any other damage of a store without a changelog.
         """
         try:
             database = self._library.Rdict(str(path), self._settings())

@@ -40,6 +40,14 @@ def test_java_home_comes_before_path(tmp_path: Path, nowhere: pytest.MonkeyPatch
     assert find_java() == Java(home, 21)
 
 
+def test_relative_java_home_works_in_another_directory(tmp_path: Path, nowhere: pytest.MonkeyPatch) -> None:
+    """The broker runs in its data directory."""
+    java = fake_java(tmp_path / "home" / "bin", "21")
+    nowhere.chdir(tmp_path)
+    nowhere.setenv("JAVA_HOME", "home")
+    assert find_java() == Java(java, 21)
+
+
 @pytest.mark.parametrize(("version", "status"), [("11.0.2", 0), ("21", 1)], ids=["too old", "only a stub"])
 def test_unusable_java_home_is_skipped(
     tmp_path: Path, nowhere: pytest.MonkeyPatch, version: str, status: int

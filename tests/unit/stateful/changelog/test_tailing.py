@@ -22,6 +22,7 @@ from kafka_assignors.stateful.state.checkpoint import Position
 from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Changelog, Copy
 from kafka_assignors.stateful.state.store import Store
+from kafka_assignors.stateful.state.task_dir import TaskDir
 from kafka_assignors.wire.stateful.task_section import Task
 from tests.unit.stateful.changelogs import Consumer
 
@@ -582,6 +583,24 @@ def test_old_copy_that_was_read_without_its_end_known_restarts_when_it_is_opened
     bench.turn()
     [(restored, _)] = bench.restored
     assert dict(restored.store.range()) == {b"a": b"0", b"b": b"3"}
+
+
+def test_copy_that_was_given_up_is_not_wiped_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its directory is released, so another copy of the task may be in it."""
+    copy = _old_copy(bench)
+    copy.apply([(b"b", b"3")], 4)
+    bench.consumer.write(0, b"a", b"b", b"c")
+    wiped: list[Task] = []
+
+    def wipe(directory: TaskDir) -> None:
+        wiped.append(directory.task)
+        raise StateFullError("no room")
+
+    monkeypatch.setattr(TaskDir, "wipe", wipe)
+    bench.tailing.begin(copy, WAITER)
+    bench.tailing.update_lags()
+    assert [task for task, _ in bench.failed] == [S0]
+    assert wiped == [S0]
 
 
 # --- cost

@@ -112,6 +112,7 @@ def logged(data: bytes, name: str = "x", topics: Iterable[str] = TOPICS) -> Any:
         ({"balance_factor": 0}, "balance_factor"),
         ({"probing_rebalance_interval_ms": 0}, "probing_rebalance_interval_ms"),
         ({"probing_rebalance_interval_ms": True}, "probing_rebalance_interval_ms"),
+        ({"probing_rebalance_interval_ms": 2**63}, "probing_rebalance_interval_ms"),
         ({"endpoint": "x" * 256}, "endpoint"),
         ({"endpoint": "\udcff"}, "endpoint"),
         ({"rack": "x" * 256}, "rack"),
@@ -273,6 +274,17 @@ def test_only_the_leader_gets_the_time_of_the_probe(monkeypatch: pytest.MonkeyPa
     assert (waiting["a"].probe_at, waiting["b"].probe_at) == (NOW + 5, None)
     settled(a, b)
     assert [d.probe_at for d in round_of(a, b, generation=40).values()] == [None, None]
+
+
+def test_group_that_never_probes_still_gets_warm_ups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users of Kafka Streams set the largest long to turn probing rebalances off."""
+    never = 2**63 - 1
+    a, b = Member("a", acceptable_recovery_lag=0, probing_rebalance_interval_ms=never), Member("b")
+    settled(a)
+    monkeypatch.setattr(a.assignor._access, "member_id", lambda: "a")
+    waiting = round_of(a, b, generation=20)
+    assert waiting["b"].warmups
+    assert waiting["a"].probe_at == never / 1000
 
 
 def test_static_leader_that_restarts_still_probes(monkeypatch: pytest.MonkeyPatch) -> None:

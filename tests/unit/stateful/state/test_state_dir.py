@@ -89,6 +89,15 @@ def test_tasks_are_listed_without_opening_their_stores(tmp_path: Path) -> None:
     assert isinstance(checkpoints["bad", 2], Damaged)
 
 
+def test_file_name_that_is_no_text_is_no_task(tmp_path: Path) -> None:
+    with StateDir(tmp_path, "app") as state:
+        try:
+            (state.path / os.fsdecode(b"\xff_3")).mkdir()
+        except OSError:
+            pytest.skip("this file system has names in UTF-8 only")
+        assert state.tasks() == {}
+
+
 @pytest.mark.parametrize("name", ["a/b", "..", ".", "%removed-1", "ä b", "x_1", "C:\\x", "a\0b"])
 def test_any_name_stays_inside_the_directory(name: str, tmp_path: Path) -> None:
     with StateDir(tmp_path / "in", name) as state:
