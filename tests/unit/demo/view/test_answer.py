@@ -114,7 +114,9 @@ def test_strategy_with_a_fault_in_one_scene_is_not_judged(
     results["strategies"][2][figure] = value
     advice = answer(results)
     assert advice.headline == "Use cooperative-sticky"
-    assert advice.sentences[0].endswith("that of range 600. Failed, and so not judged: cooperative-lag-aware.")
+    assert advice.sentences[0].endswith(
+        "that of range 600. Failed, and so not judged: cooperative-lag-aware."
+    )
     assert "cooperative-lag-aware" not in advice.sentences[1]
     for run in results["strategies"]:
         run[figure] = value
