@@ -1,4 +1,4 @@
-"""``kafka-assignors broker``: a development broker, which outlives ``start`` without ``--foreground``."""
+"""``kafka-assignors broker``: a development broker.  It outlives ``start``, except with ``--foreground``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Shared by commands: options, client settings, addresses, the SIGTERM handler, and ids of lines."""
+"""Shared by commands: options, client settings, addresses, the SIGTERM handler, and ids of problems."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -34,6 +35,17 @@ def reset_option(text: str) -> Callable[[Command], Command]:
     """Return a decorator that adds ``--reset``, the group's ``auto_offset_reset``; ``text`` is the help."""
     choices = click.Choice(["earliest", "latest"])
     return click.option("--reset", type=choices, default="earliest", help=text)
+
+
+class FiniteRange(click.FloatRange):
+    """A range of finite numbers.  click's own accepts NaN, and infinity if the range has no end."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse a number; fail if it is not finite, or not in the range."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
 
 
 output_option = click.option("--output", type=click.Choice(["table", "json"]), default="table")
@@ -70,7 +82,7 @@ def option_as_usage_error(name: Callable[[str], str]) -> Iterator[None]:
 
 
 def without_figures(line: str) -> str:
-    """Return a line without its numbers, as an id for a log.  Names keep theirs: ``orders-5``."""
+    """Replace the numbers of a line by ``#``, for the id of a problem.  Names keep theirs: ``orders-5``."""
     return re.sub(r"(?<![\w.,-])[\d.,]+", "#", line)
 
 

@@ -33,7 +33,7 @@ class PartitionLag:
     missing: str | None = None  # why the lag is unknown
     seconds_missing: str | None = None  # why the age is unknown
     rate: Rate | None = None  # None: there are no earlier offsets to compare
-    retention_left: float | None = None  # share left before unread records go; None: unlimited, or unknown
+    retention_left: float | None = None  # share left for the next unread record; None: no limit, or unknown
 
     @property
     def member_id(self) -> str | None:

@@ -17,7 +17,7 @@ from rich.console import Group as Lines
 from rich.live import Live
 from rich.text import Text
 
-from kafka_assignors.cli.common import Command, sigterm_as_interrupt
+from kafka_assignors.cli.common import Command, FiniteRange, sigterm_as_interrupt
 from kafka_assignors.cli.tables import show
 from kafka_assignors.errors import KafkaAssignorsError
 
@@ -58,7 +58,7 @@ def watch_options(rows: str, each_row: str) -> Callable[[Command], Command]:
     every = click.option(
         "--every",
         metavar="SECONDS",
-        type=click.FloatRange(0.1, 86_400),
+        type=FiniteRange(0.1, 86_400),
         help=f"With --watch: seconds between two reports.  [default: {INTERVAL_S:g}]",
     )
     everything = click.option(

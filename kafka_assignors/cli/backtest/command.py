@@ -27,7 +27,12 @@ from kafka_assignors.cli.backtest.options import (
 )
 from kafka_assignors.cli.backtest.request import assumptions
 from kafka_assignors.cli.backtest.view import backtest_lines, show_scenarios
-from kafka_assignors.cli.common import option_as_usage_error, output_option, sigterm_as_interrupt
+from kafka_assignors.cli.common import (
+    FiniteRange,
+    option_as_usage_error,
+    output_option,
+    sigterm_as_interrupt,
+)
 from kafka_assignors.cli.pipeline.spark import (
     is_of_spark,
     recording_folder,
@@ -136,7 +141,7 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     "--step",
     "step_s",
     metavar="SECONDS",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     default=60.0,
     help="Step of the history made from samples, if no load model ran.",
 )

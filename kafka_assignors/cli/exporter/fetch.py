@@ -58,7 +58,11 @@ class ClusterReader:
         self._unknown: Collection[TopicPartition] = ()
 
     def read(self) -> ClusterReading:
-        """Return the state of the chosen groups."""
+        """Return the state of the chosen groups.
+
+        Raises:
+            LagError: no broker answers, or none lists its groups.
+        """
         connection_failed = True
         try:
             reading, connection_failed = self._read()

@@ -26,8 +26,8 @@ _SETTLE_S, _AGAIN_S = 10.0, 0.5
 @click.argument("groups", metavar="GROUP...", nargs=-1, required=True)
 @connection_options
 @reset_option(
-    "The group's auto_offset_reset, which a broker does not know.  Lag of a partition without a valid "
-    "commit: earliest: all its records; latest: none."
+    "The group's auto_offset_reset, which a broker does not know.  Without a valid commit, all records of "
+    "a partition count as lag (earliest), or none (latest)."
 )
 @watch_options("members and partitions", "member and partition")
 @click.option(

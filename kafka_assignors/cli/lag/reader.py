@@ -130,8 +130,8 @@ class LagReader:
 
     def _reports(self, link: Link, groups: GroupsReading) -> tuple[Report, ...]:
         """Return the reports of all groups; the timestamps for all of them are read at once."""
-        # Ages refer to the time the commits were read, rates to the time the end offsets were: reading other
-        # groups and timestamps may take seconds.
+        # Reading other groups and timestamps may take seconds.  So a group's ages refer to the time when its
+        # commits were read, and its rates to the time when its end offsets were read.
         epoch_s, report_time = time.time() - time.monotonic(), _now()
         starts = {
             name: {

@@ -84,7 +84,7 @@ class Report:
         return owned
 
     def by_member(self) -> dict[str, tuple[int, int, int]]:
-        """Map each member id to its partitions, how many have an unknown lag, and its known lag (records)."""
+        """Map each member id to its number of partitions, how many have an unknown lag, and the known lag."""
         return {
             member_id: (len(owned), sum(p.lag is None for p in owned), sum(p.lag or 0 for p in owned))
             for member_id, owned in self.partitions_of().items()

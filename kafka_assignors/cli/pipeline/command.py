@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kafka_assignors.cli.common import option_as_usage_error, reset_option
+from kafka_assignors.cli.common import FiniteRange, option_as_usage_error, reset_option
 from kafka_assignors.cli.pipeline.recording import RecordingOptions, recording_command
 from kafka_assignors.cli.plan.forecasts import MAX_AGE_MS
 from kafka_assignors.cli.plan.notes import print_notes
@@ -64,9 +64,9 @@ def entry() -> None:
     "--forget",
     "forget_days",
     metavar="DAYS",
-    type=click.FloatRange(min=1),
+    type=FiniteRange(min=1),
     default=FORGET_S / DAY_S,
-    help="After this time without samples of a partition, the model drops its state.",
+    help="The model drops the state of a partition after this time without samples of it.",
 )
 @click.option(
     "--zone",

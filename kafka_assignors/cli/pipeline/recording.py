@@ -16,6 +16,7 @@ import click
 
 from kafka_assignors.background import Background
 from kafka_assignors.cli.common import (
+    FiniteRange,
     client_settings,
     connection_options,
     option_as_usage_error,
@@ -129,7 +130,7 @@ _OPTIONS = (
         "--every",
         "every_s",
         metavar="SECONDS",
-        type=click.FloatRange(0.1, 3600),
+        type=FiniteRange(0.1, 3600),
         default=10.0,
         help="Interval between two samples, and between two reads of the offsets topic.",
     ),
@@ -145,7 +146,7 @@ _OPTIONS = (
         "--for",
         "for_s",
         metavar="SECONDS",
-        type=click.FloatRange(min=1),
+        type=FiniteRange(min=1),
         help="How long to record.  [default: until interrupted]",
     ),
     click.option("--once", is_flag=True, help="Process the available data, then end."),

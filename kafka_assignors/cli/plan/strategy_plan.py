@@ -40,9 +40,9 @@ class StrategyPlan:
 
     @property
     def max_load(self) -> int:
-        """The largest load of a member: records (lag and expected arrivals); partitions if these are all 0.
+        """The largest load of a member: its lag and expected arrivals, weighted if capacities are unequal.
 
-        With unequal capacities lag is weighted by them.
+        If all lag and expected arrivals are 0, the load of a member is its number of partitions.
         """
         if in_records(self.group) and self.metrics.max_load is not None:
             return self.metrics.max_load

@@ -33,7 +33,7 @@ def _find(group: Group, name: str) -> str:
     if len(matches) == 1:
         return matches[0]
     known = matches or [m.member_id for m in group.members]
-    names = listed(known, _MOST_NAMES, name=shown)
+    names = listed(known, _MOST_NAMES, name=shown) or "the group has none"
     raise ProblemError(f"{name!r} matches {'several members' if matches else 'no member'}: {names}")
 
 

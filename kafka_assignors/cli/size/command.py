@@ -17,6 +17,7 @@ from rich.console import Console
 from kafka_assignors.cli.backtest.options import parse_moment
 from kafka_assignors.cli.common import (
     Address,
+    FiniteRange,
     as_usage_error,
     client_settings,
     connection_options,
@@ -73,14 +74,14 @@ def _seconds(value: str) -> float:
 )
 @click.option(
     "--headroom",
-    type=click.FloatRange(0, 1, max_open=True),
+    type=FiniteRange(0, 1, max_open=True),
     default=0.2,
     help="Part of a member's rate to keep free.",
 )
 @click.option(
     "--rate",
     metavar="RECORDS/S",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0.0001, 1e9),
     help="Records/s that a member of capacity 1 reads.  "
     "[default: measured from members with lag at both looks, or else what members report]",
 )

@@ -91,8 +91,8 @@ class GroupSizes:
         self._looks.append((now, report))
         self._lags |= {p.tp: p.lag for p in report.partitions if p.lag is not None}
         self._arrivals |= {p.tp: p.rate.records_in for p in report.partitions if p.rate is not None}
-        # Keep one look more than ``Rates``: the reader stamps its looks a little later, by varying delays, so
-        # its rates may begin one look earlier.
+        # Keep one look more than the reader's ``Rates``.  Its times of the same looks are a little later, by
+        # varying delays, so its rates may begin one look earlier.
         while len(self._looks) > 3 and self._looks[2][0] <= now - WINDOW_S:
             self._looks.popleft()
         return report
@@ -106,6 +106,8 @@ class GroupSizes:
         Raises:
             GroupError: no size yet (first look, or the group is unsettled), an unknown strategy, no
                 partitions, or no measured rate.
+            KafkaAssignorsError: the look or the forecasts could not be read.
+            click.UsageError: the strategy that the group runs lacks a given option.
         """
         request, now = self._request, self.look()
         if len(self._looks) < 2:

@@ -1,6 +1,6 @@
 """The report of ``tasks``: a stateful group's tasks and their copies, as values and as JSON.  Pure.
 
-Tasks and lags come from user data, which members send when they join, and the leader with an assignment.
+Tasks and lags come from user data.  Members send it when they join, and the leader sends it with assignments.
 """
 
 from __future__ import annotations

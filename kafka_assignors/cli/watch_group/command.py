@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import click
 
-from kafka_assignors.cli.common import client_settings, connection_options, reset_option
+from kafka_assignors.cli.common import FiniteRange, client_settings, connection_options, reset_option
 from kafka_assignors.cli.watch_group.app import WatchApp
 from kafka_assignors.cli.watch_group.source import GroupSource
 from kafka_assignors.lag import Reset
@@ -23,7 +23,7 @@ from kafka_assignors.lag import Reset
     "--interval",
     "interval_s",
     metavar="SECONDS",
-    type=click.FloatRange(0.2, 3600),
+    type=FiniteRange(0.2, 3600),
     default=1.0,
     help="Seconds between two looks.",
 )

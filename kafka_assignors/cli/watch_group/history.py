@@ -149,6 +149,7 @@ class RebalanceHistory:
     ) -> tuple[SeenMove, ...]:
         owners_before, owners_after = owner_names(before), owner_names(after)
         names_before = {name_of(member) for member in before.members}
+        topics_before = {topic for member in before.members for topic in member.topics}
         members_after = {name_of(member): member for member in after.members}
         moves = []
         for tp in sorted(owners_before.keys() | owners_after.keys()):
@@ -157,7 +158,9 @@ class RebalanceHistory:
                 continue
             old = owner or self._last_owner.get(tp)
             if old is None:
-                is_new = tp.partition >= self._planned.get(tp.topic, 0) and tp.topic in counts
+                # The count of a topic is known only while members subscribe to it.
+                is_known = tp.topic in topics_before and tp.topic in counts
+                is_new = is_known and tp.partition >= self._planned.get(tp.topic, 0)
                 why = MoveReason.NEW_PARTITION if is_new else MoveReason.NO_OWNER
             elif old not in members_after:
                 why = MoveReason.OWNER_GONE

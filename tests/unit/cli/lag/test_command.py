@@ -340,6 +340,7 @@ def test_live_frames_show_the_error_and_the_age_of_figures(height: int) -> None:
     ("words", "message"),
     [
         (["--watch", "--every", "0"], "--every"),
+        (["--watch", "--every", "nan"], "'nan' is not a finite number"),
         (["--every", "2"], "--every needs --watch"),
         (["--reset", "none"], "--reset"),
         (["--watch", "--fail-above", "5"], "--fail-above"),

@@ -53,6 +53,11 @@ def test_ambiguous_and_unknown_names_are_refused(name: str, message: str) -> Non
     assert str(error.value) == message
 
 
+def test_name_of_a_group_without_members_is_refused() -> None:
+    with pytest.raises(ProblemError, match="'x' matches no member: the group has none"):
+        without(Group((), {"t0": 1}), ["x"])
+
+
 def test_joining_member_takes_topics_of_departed_members_or_all() -> None:
     group, gone = without(Group((member("a", ["t1"]),), {"t0": 1, "t1": 1}), ["a"])
     assert [m.topics for m in joined(group, 1, gone).members] == [frozenset({"t1"})]

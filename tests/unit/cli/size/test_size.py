@@ -514,6 +514,8 @@ def test_exit_code_says_whether_the_size_is_right(monkeypatch: pytest.MonkeyPatc
         (("--max-time-lag", "30"), "expected a time"),
         (("--max-time-lag", "30s", "--every", "999999d"), "of at most 365d"),
         (("--headroom", "1"), "--headroom"),
+        (("--rate", "nan"), "'nan' is not a finite number"),
+        (("--rate", "1e18"), "--rate"),
         (("--serve", "8001"), "Invalid value for '--serve': expected HOST:PORT, got '8001'"),
         (("--strategy", "unknown"), "--strategy"),
         (("--option", "skew=1"), "--option skew: unknown, expected one of"),

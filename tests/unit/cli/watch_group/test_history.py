@@ -141,6 +141,19 @@ def test_topic_that_grew_before_the_rebalance_is_its_cause() -> None:
     assert reasons(rebalance) == {"payments-2": MoveReason.NEW_PARTITION}
 
 
+def test_old_partitions_of_a_topic_that_members_begin_to_read_are_not_new() -> None:
+    """Of a topic without subscribers, an observer does not know the partitions."""
+    started = only(snapshot(0, strategy="", topics={}), snapshot(1, *TWO))
+    assert set(reasons(started).values()) == {MoveReason.NO_OWNER}
+    before = member(W1, "orders-0", topics=["orders"])
+    after = member(W1, "orders-0", "payments-0")
+    subscribed = only(snapshot(0, before, topics={"orders": 1}), snapshot(1, after))
+    assert reasons(subscribed) == {"payments-0": MoveReason.NO_OWNER}
+    waiting = replace(after, owned=before.owned)
+    created = only(snapshot(0, waiting, topics={"orders": 1}), snapshot(1, after))
+    assert reasons(created) == {"payments-0": MoveReason.NEW_PARTITION}
+
+
 def test_topic_without_an_answer_keeps_its_partition_count() -> None:
     unknown = {"orders": None, "payments": 2}
     later = [replace(m, generation=4) for m in TWO]
