@@ -30,7 +30,8 @@ class Rate:
         if not lag:
             return 0.0
         gain = 0.0 if self.records_out is None else self.records_out - self.records_in
-        return lag / gain if gain > 0 else None
+        # Sums of equal rates may differ by a rounding error.
+        return lag / gain if gain > 1e-9 * self.records_in else None
 
 
 class Rates:

@@ -66,6 +66,7 @@ def test_topic_created_again_has_no_rate() -> None:
         (Rate(10, 10, 0), 1, None),
         (Rate(10, 9, 0), 1, None),
         (Rate(0, None, 0), 1, None),
+        (Rate(0.3 + 0.2 + 0.1, 0.1 + 0.2 + 0.3, 0), 1_500, None),  # equal but for rounding
     ],
 )
 def test_time_to_catch_up(rate: Rate, lag: int, seconds: float | None) -> None:
