@@ -69,14 +69,13 @@ class Growth:
     def arrival(self, offset: int) -> int | None:
         """Return the arrival time of a record, microseconds; None if it arrived before the first point.
 
-        Points before this record are dropped, so a later call with a lower offset may return None.
+        The last point must be beyond the record.  Points before the record are dropped, so a later call with
+        a lower offset may return None.
         """
         after = bisect_right(self.ends, offset)  # the first point beyond the record
         if after == 0:
             return None
         del self.times[: after - 1], self.ends[: after - 1]
-        if len(self.times) == 1:
-            return self.times[0]  # the newest point; no point is beyond the record
         (t0, t1), (e0, e1) = self.times[:2], self.ends[:2]
         return t0 + (offset - e0) * (t1 - t0) // (e1 - e0)
 
@@ -84,7 +83,8 @@ class Growth:
 class Steps:
     """Turns samples into steps, both in the order of time.
 
-    The first sample at or after the end of a step completes it.
+    The first sample with an end offset at or after the end of a step completes it.  Commits alone
+    complete steps while no end offset is known, or the last one is older than ``max_gap``.
     """
 
     __slots__ = ("commits", "ends", "growth", "last_end", "last_group", "settings")

@@ -86,7 +86,7 @@ class History:
         arrivals = _counts("arrivals", self.arrivals)
         if arrivals.ndim != 2 or arrivals.shape[1] != size or not len(arrivals):
             raise ProblemError(
-                f"history.arrivals: expected (steps, {size} partitions) and a step at least, "
+                f"history.arrivals: expected (steps, {size} partitions) with at least one step, "
                 f"got {arrivals.shape}"
             )
         start = _counts("start_lags", self.start_lags)

@@ -119,7 +119,7 @@ class LevelRecord:
         for levels in (self._at, self._arrived, self._read):
             del levels[:first]
         self._step_ends = [step - first for step in self._step_ends if step >= first]
-        # The next window computes the levels that stay again, so at least half of it is new.
+        # The next window computes the kept levels once more, so make at least half of it new.
         self._limit = max(self._least_times, 2 * len(self._at))
 
     def _compute(self, until: float) -> tuple[Levels, Levels]:

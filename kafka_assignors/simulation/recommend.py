@@ -259,5 +259,5 @@ def _notes(contenders: list[_Contender], every: int, tiers: int) -> tuple[str, .
     if common == 1:
         notes.append("one situation is little to judge by")
     if all(contender.levels["never_drained"] for contender in contenders):
-        notes.append("no strategy works off every situation: more members or faster ones are needed")
+        notes.append("no strategy drains the lag in every situation: more members or faster ones are needed")
     return tuple(notes)

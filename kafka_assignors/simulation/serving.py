@@ -51,7 +51,7 @@ def records_read(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
 
 
 def _levels(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
-    """Return, by partition, the most records that its reader reads of each of its partitions.
+    """Return, by partition, its reader's limit: the most records that this reader reads of any one partition.
 
     All readers are overloaded.
     """

@@ -166,7 +166,7 @@ def _decode_odd(bucket: Bucket, content: bytes) -> None:
 
 
 def _pack(array: Any) -> bytes:
-    """Pack an array: its number of partitions, then for int64 widths and least values, then the values."""
+    """Pack an array: the number of partitions; for int64, widths and least values; then the values."""
     head = np.array([array.shape[-1]], "<i8").tobytes()
     if array.dtype != np.int64:
         return head + bytes(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())

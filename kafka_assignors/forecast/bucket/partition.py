@@ -1,6 +1,6 @@
 """Copies the state of one partition out of the arrays of a table, and back.
 
-Only plain counters have arrays (``table``).  The model of any partition has.
+Every model has arrays.  Counters have them only while they are plain (``table``).
 """
 
 from __future__ import annotations

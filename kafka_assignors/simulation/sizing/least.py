@@ -13,8 +13,8 @@ from kafka_assignors.simulation.sizing.target import NEAR, Limits, Target, limit
 from kafka_assignors.simulation.sizing.trials import SizeTrials
 
 _MOST_ONE_BY_ONE = 64
-"""Most sizes that are tried one by one.  Then the search takes larger strides, and bisects the last one.  So
-it may miss a smaller size if a planner's loads do not fall with each further member."""
+"""At most this many sizes are tried one by one.  Then the search takes larger strides, and bisects the last
+one.  So it may miss a smaller size if a planner's loads do not fall with each further member."""
 
 TOLERANCE = 1.05
 """The present plan and the largest size may have this many times the allowed time lag."""

@@ -133,7 +133,7 @@ def size(
             that of a member of capacity 1.
         strategy: the group's strategy.
         target: the time lag to hold.
-        members: number of members now; None: unknown, so ``stay_at`` or the horizon's size counts.
+        members: number of members now, from 1; None: unknown, so ``stay_at`` or the horizon's size counts.
         owners: by partition, its present owner, as a number from 0 to below ``members``; None: unknown.
         stay_at: the size to keep if it is right, such as the one advised last.  So members that are starting
             or have crashed do not change the advice.  None: ``members``.

@@ -26,7 +26,7 @@ def test_topics_are_sorted_as_in_the_planner() -> None:
         ({"topics": {}}, "history.topics: there is none"),
         ({"topics": {"a": 3, "b": -1}}, "history.topics: 'b' has a negative number"),
         ({"arrivals": np.array([1, 2])}, r"history.arrivals: expected \(steps, 2 partitions\)"),
-        ({"arrivals": np.zeros((0, 2), np.int64)}, r"a step at least, got \(0, 2\)"),
+        ({"arrivals": np.zeros((0, 2), np.int64)}, r"at least one step, got \(0, 2\)"),
         ({"arrivals": np.array([[1, 2, 3]])}, r"got \(1, 3\)"),
         ({"arrivals": np.array([[1, -2]])}, "history.arrivals: a number of records is negative"),
         ({"arrivals": np.array([[1.5, 2]])}, "history.arrivals: expected whole numbers, got float64"),
