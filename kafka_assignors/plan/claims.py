@@ -40,8 +40,9 @@ class Claims:
             members of the same generation have not; else ``NO_MEMBER``.
         holders: partition -> all members that hold it, for contested partitions only.
         refused: member id -> number of its claims on partitions that do not exist.
-        disputed: member id -> (most senior rival on its last disputed partition, number of these).  A
-            partition is disputed if it has several newest claims; the most senior claimant has no entry.
+        disputed: member id -> (most senior claimant of its last disputed partition, number of its disputed
+            partitions).  A partition is disputed if several claims on it have the highest generation.  It
+            does not count for its most senior claimant.
     """
 
     owner: Owners

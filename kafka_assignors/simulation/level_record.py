@@ -32,8 +32,8 @@ class TimeLags(NamedTuple):
     """The figures of time lag, seconds.
 
     Attributes:
-        p50: the age that is not exceeded during half of the time of all partitions.
-        p99: the age that is not exceeded during 99 % of this time.
+        p50: the median age, over all partitions and times of the history.
+        p99: the 99th percentile of the same ages.
         largest: by partition, its largest age.
         at_steps: by recorded step, the largest age of all partitions.
     """
@@ -204,7 +204,7 @@ class _AgeDistribution:
 
 
 def _bin(ages_s: Levels, bins: int) -> Counts:
-    """Return the bin of each age.  An age that equals a bound may get the bin on the other side of it."""
+    """Return the bin of each age.  Rounding may put an age at a bound into either of its bins."""
     places = np.log(np.maximum(ages_s, _LEAST_S * 0.5) / _LEAST_S) / np.log(_RATIO)
     indices: Counts = np.clip(np.floor(places).astype(np.int64) + 1, 0, bins - 1)
     return indices

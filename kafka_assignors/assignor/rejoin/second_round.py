@@ -61,10 +61,10 @@ class SecondRound:
     def overdue(self) -> set[Hold]:
         """Return holds that should have ended in an earlier round; see ``plan.this_round``.
 
-        The leader holds a partition back for two rounds (the member may have missed the first), then assigns
-        it to the claimant if the claimant subscribes to the topic.  This makes the claim true, so the leader
-        holds the partition back again for two rounds.  If the claim persists, the claimant keeps the
-        partition.
+        The leader holds a partition back for two rounds, because the claimant may have missed the first.
+        The third round assigns it to the claimant, if that subscribes to the topic.  This makes the claim
+        true, so the leader holds the partition back again, for two rounds.  After that, a claimant that
+        still claims the partition keeps it.
         """
         return {hold for hold, wait in self._waits.items() if wait.rounds == 2 or wait.rounds >= _ROUNDS}
 

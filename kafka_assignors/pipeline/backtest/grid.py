@@ -52,7 +52,7 @@ _SPARE = 1.3  # default number of members, as a multiple of the members that the
 class Candidate:
     """A strategy with its parameters, and a policy for requesting rebalances."""
 
-    strategy: Strategy  # its ``parameters`` name all choices of the candidate
+    strategy: Strategy  # its ``parameters`` name the choices of the candidate, but not default ones
     skew: RebalanceOnSkew | None = None  # None: the leader requests no rebalance on uneven lag
     replan_s: float | None = None  # between two unconditional rebalances; None: none
 
@@ -256,7 +256,7 @@ def _combinations(values: Mapping[str, Sequence[T]]) -> list[dict[str, T]]:
 
 
 def _name(group: str, scale: float, surroundings: Mapping[str, float]) -> str:
-    """Name a load with its surroundings, exactly, because outcomes of one name are compared."""
+    """Name a load and its surroundings.  Numbers keep all digits: outcomes with equal names are compared."""
     values = [f"{name}={value:.15g}" for name, value in sorted(surroundings.items())]
     return " ".join((group, *[f"x{scale:.15g}"] * (scale != 1), *values))
 

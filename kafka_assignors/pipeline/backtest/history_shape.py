@@ -31,7 +31,7 @@ class LoadColumns:
 
 
 class Span(NamedTuple):
-    """The rows of a topic whose forecasts have one horizon."""
+    """Those rows of a topic whose forecasts have the same horizon.  A topic has a span for each horizon."""
 
     topic: str
     horizon_s: float | None  # None: they have no forecasts

@@ -13,7 +13,7 @@ from kafka_assignors.simulation.sizing.target import NEAR, Limits, Target, limit
 from kafka_assignors.simulation.sizing.trials import SizeTrials
 
 _MOST_ONE_BY_ONE = 64
-"""At most this many sizes are tried one by one.  Then the search takes larger strides, and bisects the last
+"""This many further sizes are tried one by one.  Then the search takes larger strides, and bisects the last
 one.  So it may miss a smaller size if a planner's loads do not fall with each further member."""
 
 TOLERANCE = 1.05
@@ -103,7 +103,7 @@ class Search:
         )
 
     def old_plan(self, history: History, rate: float) -> LatePartition | None:
-        """Return the partition that waits too long with its present owner, at the members' whole rates.
+        """Return the partition that waits too long with its present owner, at rates without headroom.
 
         Args:
             history: the arrivals.
