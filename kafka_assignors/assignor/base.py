@@ -179,7 +179,8 @@ class Assignor(StrategyHooks):
             assignments: of the round, by member id.
             members: as they joined.
             reports: empty if reading them failed.
-            result: the planned round; None if the assignments are those of the fallback for a failed round.
+            result: the round; its target is the fallback's if only planning failed.  None if another step
+                failed.
         """
         with self._guarded("checking the size of the group's record"):
             self._record.check(record_bytes(members, assignments))
@@ -229,7 +230,7 @@ class Assignor(StrategyHooks):
         return owned, NO_GENERATION if joined is None else joined
 
     def _lead(self, group: Group, reports: Reports, complaints: Complaints, started: float) -> Rebalance:
-        with self._guarded("adding the members' reports"):  # may wait for brokers, so with the collector on
+        with self._guarded("adding lag or state"):  # may wait for brokers, so with the collector on
             group = self.with_reports(group, reports, complaints)
         with paused_collector():
             return self._plan_round(group, complaints, started)

@@ -83,8 +83,8 @@ class Growth:
 class Steps:
     """Turns samples into steps, both in the order of time.
 
-    The first sample with an end offset at or after the end of a step completes it.  Commits alone
-    complete steps while no end offset is known, or the last one is older than ``max_gap``.
+    A step is complete at the first sample that has an end offset and is no older than the step's end.  While
+    no end offset is known, or the last one is older than ``max_gap``, commits alone complete steps.
     """
 
     __slots__ = ("commits", "ends", "growth", "last_end", "last_group", "settings")

@@ -151,8 +151,8 @@ def pipeline_error(error: BaseException, doing: str) -> KafkaAssignorsError:
     for pattern, sentence in _RULES.items():
         if match := re.search(pattern, text):
             fields = {name: shown((value or "").strip()) for name, value in match.groupdict().items()}
-            line = sentence.format(**fields).rstrip(": ")  # Java's message may be missing
-            return PipelineError(f"{doing}: {line}")
+            line = f"{doing}: {sentence.format(**fields)}"
+            return PipelineError(line.rstrip(": "))  # Java's message may be missing
     return PipelineError(f"{doing}: {shown(_first_line(error))}")
 
 

@@ -51,6 +51,8 @@ def as_assignment(group: Group, planned: object) -> Assignment:
     missing = np.flatnonzero((owners == NO_MEMBER) & group.assignable_topics[group.topic_of])
     if len(missing):
         raise PlanError(f"{_with_verb(group, missing)} left without an owner")
+    if isinstance(planned, Assignment) and planned.group is group and planned.owners is owners:
+        return planned  # a subclass may carry more than owners
     return Assignment(group, owners)
 
 

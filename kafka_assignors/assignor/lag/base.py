@@ -134,6 +134,7 @@ class LagAssignor(Assignor):
         reports: Reports,
         result: Rebalance | None,
     ) -> dict[str, ConsumerProtocolAssignment]:
+        self._planned = None if result is None else result.assigned
         with self._guarded("keeping the group's record small"):
             if reports and all(report.reads_budget for _member, report in reports):
                 # ``add`` also checks the record's size.
@@ -192,11 +193,6 @@ class LagAssignor(Assignor):
         with self._guarded("comparing capacities"):
             read = self._capacities.with_capacities(read, is_later_round=self._is_later_round)
         return read
-
-    def _lead(self, group: Group, reports: Reports, complaints: Complaints, started: float) -> Rebalance:
-        result = super()._lead(group, reports, complaints, started)
-        self._planned = result.assigned
-        return result
 
     # --- the leader ----------------------------------------------------------------------------------------
 

@@ -158,7 +158,8 @@ class RebalanceHistory:
                 continue
             old = owner or self._last_owner.get(tp)
             if old is None:
-                # The count of a topic is known only while members subscribe to it.
+                # The count of a topic is known only while members subscribe to it.  So all partitions of a
+                # topic that members now subscribe to for the first time count as old.
                 is_known = tp.topic in topics_before and tp.topic in counts
                 is_new = is_known and tp.partition >= self._planned.get(tp.topic, 0)
                 why = MoveReason.NEW_PARTITION if is_new else MoveReason.NO_OWNER

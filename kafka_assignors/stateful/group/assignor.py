@@ -209,8 +209,9 @@ class StatefulAssignor(Assignor):
         The lags in a subscription are of tasks, not partitions.
         """
         subscriptions = subscriptions_of(reports)
-        self._warn("topologies", topology_warning(self._topology, group))
-        self._warn("processes", process_warning(subscriptions))
+        with self._guarded("checking topologies and processes"):
+            self._warn("topologies", topology_warning(self._topology, group))
+            self._warn("processes", process_warning(subscriptions))
         ends = {planner.Task(*task): end for task, end in self._holdings().ends.items()}
         return JoinedGroup(group.members, group.topics, group.racks, {}, subscriptions, ends)
 

@@ -394,6 +394,25 @@ def test_unknown_kafka_python_gets_no_threads(
     assert "this kafka-python version is unknown" in caplog.text
 
 
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_skew_watcher_follows_only_a_plan_that_was_sent(
+    is_sent: bool, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the plan cannot be encoded, the members get ranges."""
+    followed: list[object] = []
+    monkeypatch.setattr(SkewWatcher, "lead", lambda *plan: followed.append(plan))
+    assignor = make(CooperativeLagAwareAssignor, lag_source=LagSource(), rebalance_on_skew=True)
+
+    def broken(*_: object) -> Any:
+        raise RuntimeError("a bug")
+
+    if not is_sent:
+        monkeypatch.setattr(convert, "encode_assignment", broken)
+    given = assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
+    own(assignor, plan_of(given)["c0"], 5)
+    assert bool(followed) == is_sent
+
+
 # --- valid reports, and the skew watcher --------------------------------------------------------------------
 
 

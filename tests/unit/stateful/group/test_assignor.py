@@ -13,7 +13,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import ConfigurationError
 from kafka_assignors.assignor.options import PlanReport
-from kafka_assignors.plan import NO_GENERATION
+from kafka_assignors.plan import NO_GENERATION, Claims, Group
 from kafka_assignors.stateful import (
     Duties,
     Holdings,
@@ -22,12 +22,12 @@ from kafka_assignors.stateful import (
     Topology,
 )
 from kafka_assignors.stateful.group import assignor as assignor_module
+from kafka_assignors.stateful.group.partitions import PlannedTasks
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.stateful import assignment as stateful_assignment
 from kafka_assignors.wire.stateful import owners_section
 from kafka_assignors.wire.stateful import subscription as stateful_subscription
 from kafka_assignors.wire.stateful.task_section import Task
-from kafka_assignors.wire.stateful.version import NewerHeader
 from tests.support.group.joining import Plan, cluster, every, joined, owner_of, plan_of, raw
 
 TOPOLOGY = Topology((Subtopology("s", ("t", "u")), Subtopology("free", ("v",), stateful=False)))
@@ -44,7 +44,7 @@ class Member:
         self.holdings = holdings or Holdings()
         topology = options.pop("topology", TOPOLOGY)
         self.topics = topology.topics
-        self.assignor = StatefulAssignor(
+        self.assignor: StatefulAssignor = options.pop("kind", StatefulAssignor)(
             topology=topology,
             process_id=options.pop("process_id", UUID(int=sum(name.encode()))),
             holdings=lambda: self.holdings,
@@ -385,6 +385,32 @@ def test_members_with_one_process_id_count_as_separate_processes_and_are_logged_
     assert caplog.text.count("the same process id: a, b, d.") == 1
 
 
+class Replanned(StatefulAssignor):
+    """A user's subclass that looks at the plan."""
+
+    def plan(self, group: Group, claims: Claims) -> PlannedTasks:
+        return super().plan(group, claims)
+
+
+def test_subclass_that_overrides_plan_keeps_standbys() -> None:
+    a, b = (Member(name, kind=Replanned, num_standby_replicas=1) for name in "ab")
+    assert all(duties.standbys for duties in settled(a, b).values())
+
+
+def test_failing_warning_costs_no_standby(monkeypatch: pytest.MonkeyPatch) -> None:
+    members = [Member(name, num_standby_replicas=1) for name in "abc"]
+    before = settled(*members)
+
+    def broken(*_: object) -> str:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(assignor_module, "process_warning", broken)
+    after = round_of(*members, generation=30)
+    assert {name: duties.standbys for name, duties in after.items()} == {
+        name: duties.standbys for name, duties in before.items()
+    }
+
+
 ADDED = Topology((*TOPOLOGY.subtopologies, Subtopology("added", ("w",))))
 WIDENED = Topology((Subtopology("s", ("t", "u", "w")), TOPOLOGY.subtopologies[1]))
 
@@ -483,6 +509,11 @@ def _asked(given: Mapping[str, ConsumerProtocolAssignment], name: str) -> statef
     return assignment
 
 
+def _version(member: Any) -> int:
+    """The version of the bytes that a member joins with."""
+    return int.from_bytes(member.metadata.user_data[:2], "big")
+
+
 def _make_older(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read and write version 1 at most."""
     for module in (assignor_module, stateful_assignment, stateful_subscription):
@@ -510,20 +541,19 @@ def test_older_leader_asks_newer_member_for_its_version(monkeypatch: pytest.Monk
     """A newer leader that reads the same join asks for the newest version."""
     x = Member("x")
     first = x.joins()
+    assert _version(first) == 2
     with monkeypatch.context() as older:
         _make_older(older)
         a = Member("a")
         given = a.assignor.assign(cluster(TOPICS), [a.joins(), first])
-        assert type(stateful_subscription.decode(first.metadata.user_data)) is NewerHeader
         assert _asked(given, "x").common_version == 1
     x.hears(given, 1)
     again = x.joins()
+    assert _version(again) == 1
     with monkeypatch.context() as older:
         _make_older(older)
-        a.assignor.assign(cluster(TOPICS), [a.joins(), again])
-        assert (
-            type(stateful_subscription.decode(again.metadata.user_data)) is stateful_subscription.Subscription
-        )
+        given = a.assignor.assign(cluster(TOPICS), [a.joins(), again])
+        assert _asked(given, "x").common_version == 1
     alone = x.assignor.assign(cluster(TOPICS), [again])
     assert _asked(alone, "x").common_version == 2
 
