@@ -49,7 +49,7 @@ class Background:
                 self._pid = os.getpid()
             if self._thread is None or not self._thread.is_alive():  # a fork does not keep the thread
                 thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                thread.start()  # before the job is added: it fails at the system's limit of threads
+                thread.start()  # before the job is added, because `start` may fail for lack of threads
                 self._thread = thread
             heapq.heappush(self._jobs, (self._now() + after_s, next(self._number), future, job))
             self._changed.notify()
@@ -65,7 +65,10 @@ class Background:
             self._changed.notify()
 
     def join(self, timeout_s: float | None = None) -> bool:
-        """Wait for the thread to end; return whether it has.  In a job of the thread, return True at once."""
+        """Wait for the thread to end; return whether it has.
+
+        A job that calls this gets True at once, because it cannot wait for its own thread.
+        """
         if self._thread is None or self._thread is threading.current_thread():
             return True
         self._thread.join(timeout_s)

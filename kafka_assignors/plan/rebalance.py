@@ -48,7 +48,7 @@ class Rebalance(NamedTuple):
     def has_second_round(self) -> bool:
         """Whether another round follows, because a member has to revoke a partition that it claims.
 
-        Such a partition is held back, goes to another claimant, or does not exist.  If a
+        Such a partition is held back, goes to another member, has no subscriber, or does not exist.  If a
         member lists a partition twice, the second entry counts as one to revoke.  Linear in the partitions
         and the members' topics.
         """

@@ -142,7 +142,8 @@ class GroupModel:
 
         Args:
             load: load by partition, records.
-            is_uneven: compares the two.  A better bound is computed only if a simple one makes them uneven.
+            is_uneven: whether a largest load is too far above a lower bound.  Called with a cheap bound; if
+                true, this method computes a better one.
         """
         if not (self._strategy.by_lag or self._strategy.by_load):
             return 0, 0

@@ -61,7 +61,7 @@ def _checked_name(strategy: str) -> str:
     metavar="NAME",
     type=_checked_name,
     help=f"The strategy, {KNOWN}.  "
-    f"[default: the file's, else {DEFAULT_STRATEGY}; the one the live group runs]",
+    f"[default: with --file the file's, else {DEFAULT_STRATEGY}; with --group the one that the group runs]",
 )
 @click.option(
     "--option", "options", metavar="NAME=VALUE", multiple=True, help="An option of the strategy; repeatable."
@@ -81,7 +81,7 @@ def _checked_name(strategy: str) -> str:
     type=click.IntRange(0, 10_000),
     default=0,
     show_default=False,
-    help="What if N members joined, subscribed to every topic of the group.",
+    help="What if N members joined, subscribed to every topic that a member subscribes to.",
 )
 @click.option(
     "--reset",

@@ -40,7 +40,8 @@ def _find(group: Group, name: str) -> str:
 def joined(group: Group, count: int, departed: Collection[Member] = ()) -> Group:
     """Return the group with ``count`` more members, ``new-1`` and so on.
 
-    They subscribe to the topics of all members, including ``departed`` ones; without members, to all topics.
+    They subscribe to the topics of all members, including ``departed`` ones.  If there are no members at all,
+    they subscribe to all topics.
     """
     others = (*group.members, *departed)
     topics = frozenset[str]().union(*(m.topics for m in others)) if others else frozenset(group.topics)

@@ -1,4 +1,4 @@
-"""One screen of a group as values and text, for a terminal of any width.  Pure."""
+"""One screen of a group as values and text, fitted to the terminal's width.  Pure."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A table that fits into the terminal's width."""
+    """A table, wider than the terminal only if its titles and numbers alone are."""
 
     columns: list[Column]
     cells: list[list[str]]
@@ -193,10 +193,10 @@ def _fitted(names: list[str], numbers: set[int], cells: list[list[str]], sorted_
     padding = 2 * len(names)  # 1 on both sides of each column
     room = width - padding - min(widths[-1], _LEAST_LIST)
     while sum(widths[:-1]) > room:
-        widest = max(texts, key=lambda i: widths[i])
-        if widths[widest] <= cell_len(titles[widest]):
+        wider_than_title = [i for i in texts if widths[i] > cell_len(titles[i])]
+        if not wider_than_title:
             break
-        widths[widest] -= 1
+        widths[max(wider_than_title, key=lambda i: widths[i])] -= 1
     widths[-1] = max(width - padding - sum(widths[:-1]), len(titles[-1]))
     fitted = []
     for row in cells:

@@ -52,7 +52,8 @@ class Seasons:
         """Return the addition to each level in a quarter of an hour, records/s."""
         addition = self._added.get(quarter)
         if addition is None:
-            if len(self._added) > _MOST_CACHED:  # steps of unknown arrivals are not learnt, and clear nothing
+            # Usually `learn` clears the cache in time, but steps with unknown arrivals skip it.
+            if len(self._added) > _MOST_CACHED:
                 self.clear()
             table, local = self._table, self._local(quarter)
             index = local % QUARTERS

@@ -35,11 +35,12 @@ from kafka_assignors.lag.settings import fetch_settings
 
 _T = TypeVar("_T")
 _DEFAULTS = {"reconnect_backoff_max_ms": 1000}
-"""kafka-python's default of 30 s is longer than a fetch, which would not see a broker return."""
+"""With kafka-python's default, 30 s, a fetch may end before it tries a restarted broker again."""
 _WITH_REQUESTS = ("kafka.net.connection", "kafka.protocol.parser")
 """Loggers that print whole requests at DEBUG, also those with a password."""
 _IN_FLIGHT = 10_000
-"""Practically no limit.  If twice this many requests wait for a connection, the second half is never sent."""
+"""Practically no limit, because a limit does harm: if twice as many requests wait for a connection,
+kafka-python never sends the second half."""
 _MOST_HANG_UPS = 3
 """After so many disconnects during authentication, the broker counts as one that denies access."""
 
@@ -236,7 +237,7 @@ class _Manager(KafkaConnectionManager):
 
 
 def _was_authenticating(connection: Any) -> bool:
-    """Whether a connection that is not ready ended after the response to its first request, ApiVersions."""
+    """Whether a SASL connection ended before it was ready, but after its first response, to ApiVersions."""
     # A proxy whose brokers restart hangs up before that response.
     return bool(connection.sasl_enabled and connection.parser) and ApiVersionsRequest.API_KEY not in {
         getattr(header, "request_api_key", None)  # a raw SASL token has none

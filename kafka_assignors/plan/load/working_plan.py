@@ -36,7 +36,8 @@ class LoadProblem:
     """The part of a load problem that exchanges do not change.
 
     ``assignable`` are the partitions whose topic has a subscriber.  ``subscribers`` are the members that
-    subscribe to a topic with partitions; ``equal`` is whether they all subscribe to the same of these topics.
+    subscribe to a topic with partitions; ``equal`` is whether each of them subscribes to every topic with an
+    assignable partition.
     """
 
     def __init__(self, group: Group) -> None:

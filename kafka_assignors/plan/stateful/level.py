@@ -16,8 +16,8 @@ def copy_limits(history: TaskHistory, copies: int) -> tuple[Vector, Vector]:
 
     A process holds at most one copy of a task, so a process with many members may be full before its members
     have as many copies as others.  The other members then share the rest.  A balance factor above 1 reduces
-    ``low``, but not ``high``.  So a new member gets fewer copies: first from members above ``high``, then
-    from members above ``low``, until it has ``low``.
+    ``low``, but not ``high``.  So a new member gets fewer copies: those that other members have above
+    ``high``, and, if it then has fewer than ``low``, more from members above ``low``.
     """
     factor, size = history.options.balance_factor, len(history.process)
     low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -62,9 +62,11 @@ class _Moves:
         self._movable_by_member: dict[int, set[int]] | None = None
 
     def directly(self, surplus: Vector) -> bool:
-        """Move one standby from a member with the most to a member with the least that may hold it.
+        """Move one standby from a member above the limit to a member below it that may hold it.
 
-        ``surplus`` is negative for a member below the limit.
+        Members give in the order of their surplus, the largest first.  Of the members that may hold one of
+        the giver's standbys, the one with the smallest surplus gets it.  ``surplus`` is by member, negative
+        below the limit.
 
         Returns:
             Whether there was such a move.

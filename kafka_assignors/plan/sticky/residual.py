@@ -65,7 +65,8 @@ class Residual:
     Attributes:
         problem: the transport problem.
         shares: changed in place.
-        loads: by member, its load as counted by the hub: the sum of its shares once no node has an excess.
+        loads: by member, its load as the arcs to and from the hub count it.  It may differ from the sum of
+            the member's shares during a flow, but not after it.
         topics, members: the number of each.
         hub: the number of the hub's node.
         goal: the goal of the current costs.
@@ -92,7 +93,7 @@ class Residual:
 
     @cached_property
     def _even(self) -> Vector:
-        """The larger share of each topic when spread evenly."""
+        """By topic: the largest share of a subscriber if the topic is spread evenly."""
         even: Vector = -(-self.problem.supply // np.maximum(self.problem.subscribed.sum(axis=1), 1))
         return even
 
@@ -154,7 +155,10 @@ class Residual:
         return int(self.grow[member] if there == self.hub else self.take[member, there])
 
     def room(self, here: int, there: int) -> int:
-        """Return how many units an arc takes before it is full, or its cost in the goal ``Moved`` changes."""
+        """Return how many units fit into an arc until it is full or its cost in the goal ``Moved`` changes.
+
+        Return 1 for an arc of the hub, because its cost in the goal ``Load`` changes with each unit.
+        """
         if self.hub in (here, there):
             return 1
         if here < self.topics:

@@ -51,8 +51,8 @@ class HotPartition:
         partition: its number.
         arriving: records/s in the step with the most arrivals.
         partitions: number of partitions of the topic.
-        enough: the number of partitions that the topic would need, so that one member can read any one, if
-            keys spread as they do now.
+        enough: how many partitions the topic needs so that no partition is too much for one member, if keys
+            spread as they do now.
         held: whether a member without other partitions reads it in time if it keeps no headroom.
     """
 

@@ -104,8 +104,8 @@ class Lease:
     def wait_until_alone(self) -> bool:
         """Wait until `is_alone`, while time is left; return whether it is.
 
-        If this member gave up its tasks sooner, their next owner could write while the earlier process still
-        writes.
+        Call this before tasks are given up.  Otherwise their next owner could write while the earlier process
+        with this ``group_instance_id`` still writes.
         """
         while not (is_alone := self.is_alone()) and self._may_wait():
             time.sleep(_CHECK_EVERY_S)

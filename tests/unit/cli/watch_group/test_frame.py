@@ -131,6 +131,13 @@ def test_group_of_the_new_protocol_has_an_epoch() -> None:
     assert "does not describe its members" in head(frame(look(replace(snapshot(0), group=unknown))))
 
 
+def test_hosts_are_shortened_if_names_are_no_wider_than_their_title() -> None:
+    narrow = [replace(member, client_id="m", member_id=f"m{n}") for n, member in enumerate(TWO)]
+    rows = frame(look(snapshot(0, *narrow))).members(Sort.NAME, 40)
+    assert [(column.name, column.width) for column in rows.columns[:2]] == [("member ▼", 8), ("host", 4)]
+    assert sum(column.width + 2 for column in rows.columns) == 40
+
+
 @settings(max_examples=60)
 @given(
     sort=st.sampled_from(Sort),
