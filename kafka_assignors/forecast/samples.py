@@ -16,7 +16,8 @@ AHEAD = 60 * SECOND
 """A sample may be ahead of the current time by this much (microseconds), or by ``delay`` if that is longer.
 
 Synchronised clocks differ by less.  After a clock that was ahead is corrected, its samples are late until
-they are newer than those taken before the correction.  That takes no longer than the clock was ahead.
+they are newer than those taken before the correction.  If the clock was ahead by n seconds, that takes at
+most n seconds.
 """
 
 
@@ -36,16 +37,17 @@ class SampleCounts(NamedTuple):
     """Counts of the samples given to `Bucket.take`."""
 
     samples: int  # all, the dropped ones included
-    late: int  # dropped, because a later sample of the partition was taken before
+    late: int  # dropped, because `take` had already taken a newer sample of the partition
     duplicates: int  # dropped
     ahead: int = 0  # dropped, because their time is too far ahead of the current time
 
 
 def position(begin: int, end: int, committed: int, reset: Reset) -> int:
-    """Return the offset of the next record the group reads; ``UNKNOWN`` if it depends on an unknown offset.
+    """Return the offset that the group reads next; ``UNKNOWN`` if the group starts at an unknown one.
 
     A commit outside of the log counts as none: the fetch fails as out of range, and the consumer starts at
-    ``reset`` (as in ``kafka_assignors.lag``).
+    ``reset`` (as in ``kafka_assignors.lag``).  While ``begin`` or ``end`` is unknown, no commit counts as
+    outside on that side.
     """
     if committed != NO_COMMIT and committed >= begin and (end == UNKNOWN or committed <= end):
         return committed

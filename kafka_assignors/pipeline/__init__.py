@@ -1,7 +1,7 @@
 """The pipeline on Spark: record groups, learn their load, feed the assignor, back-test strategies.
 
-The names below are for notebooks.  ``import kafka_assignors.pipeline`` needs no Spark; the first use of a
-name does.
+The names below are for notebooks.  ``import kafka_assignors.pipeline`` needs no Spark.  All names but
+``LoadSettings`` and ``connector_options`` need it, some at their first use and some at the first call.
 
 - ``session``, ``connector``: Spark sessions, and the options of Spark's Kafka connector.
 - ``record/``, ``model/``, ``feed/``: the three stages.  ``run``: all of them.
@@ -81,7 +81,7 @@ def __getattr__(name: str) -> Any:
 
     Raises:
         AttributeError: there is no such name.
-        MissingExtraError: the extra ``spark`` is not installed.
+        MissingExtraError: the name's module needs the extra ``spark``, which is not installed.
     """
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -45,8 +45,9 @@ def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
     - the lag of a set of topics, divided by its number of subscribers and rounded up.  A flow of lag, as if
       partitions could be divided, finds a set for which this is (nearly) largest;
     - for a set of topics with m subscribers, the k + 1 lightest of its k m + 1 heaviest partitions, because
-      one member has at least k + 1 of these.  Likewise for the k m + r heaviest partitions: some e members,
-      at most r, together have at least e k + r of these.
+      one member has at least k + 1 of these.  Likewise for its k m + r heaviest: for some e from 1 to r,
+      e members together have at least e k + r of these, and one of them carries at least the e-th part of
+      their lag.
 
     With ``fair`` the bound holds only for plans whose counts are as even as possible (``max_partition_skew``
     of 1).  Each member then has a minimum count, so it has partitions beside the heavy ones.  These weigh at
@@ -79,7 +80,8 @@ def quick_lag_bound(group: Group) -> int:
     - the k + 1 lightest of the k m + 1 heaviest partitions, if all topics together have m subscribers.  This
       matters where members have few partitions, so it is left out above 10,000 partitions.
 
-    Cost: a pass over the partitions and one over the matrix of topics and members.
+    Cost: a pass over the partitions and one over the matrix of topics and members, and a sort of the
+    partitions if these are at most 10,000.
     """
     topics = group.assignable_topics
     subscribed = group.subscribed[topics]
@@ -170,8 +172,8 @@ class LagBound:
         """The set of topics with (nearly) the most lag per subscriber.
 
         All lag is divided among the subscribers like a liquid, and members are ranked by the result.  For
-        each n there is a set: the topics without a subscriber below the n highest members.  The best of these
-        sets is returned.
+        each n there is a set: the topics whose subscribers are all among the n highest members.  The best of
+        these sets is returned.
         """
         group = self._group
         total = np.zeros(len(group.names), np.int64)

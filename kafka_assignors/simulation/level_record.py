@@ -1,7 +1,8 @@
 """Records the levels of a simulation over time, and makes the figures of time lag, window by window.
 
 A level is the number of records of a partition that arrived, or were read, until a time.  Ages are computed
-for windows of times.  After a window, only the levels since the oldest unread record arrived are kept.
+for windows of times.  After a window, only the levels that later ones need are kept: those since the oldest
+unread record arrived, and those of the last 30 s.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from kafka_assignors.simulation.serving import NOTHING
 from kafka_assignors.simulation.time_lag import AgePeriods, age_periods, ages, quantile
 
 CELLS = 4_000_000
-"""Number of times x partitions of a window; each pair takes up to 170 bytes while ages are computed."""
+"""Size of a window: its recorded times, multiplied by the partitions.
+
+Each pair of a time and a partition takes up to 170 bytes while ages are computed.
+"""
 
 PERIODS = 4_000_000
 """Quantiles are exact up to this many periods of ages.  With more, they are within 0.01 % or 1 ms."""
@@ -50,10 +54,9 @@ class LevelRecord:
     Args:
         history_s: length of the history, seconds; time after it does not count in quantiles.
         partitions: number of partitions.
-        cells: size of a window, in times x partitions.
+        cells: size of a window: its recorded times, multiplied by the partitions.
 
-    Cost: memory for a window or, if that is more, for twice the levels of all partitions since the oldest
-    unread record arrived.
+    Cost: memory for a window or, if that is more, for twice the levels that are kept after one.
     """
 
     def __init__(self, history_s: float, partitions: int, cells: int = CELLS) -> None:
@@ -114,7 +117,8 @@ class LevelRecord:
         needed = (arrived[:, is_behind] <= read[-1, is_behind] + NOTHING / 2).sum(axis=0)
         recent = bisect_right(self._at, self._at[-1] - _RECENT_S)
         first = max(min(int(needed.min(initial=len(self._at))), recent) - 1, 0)
-        # Begin at the end of a step, because the ages there are computed from the levels at such ends alone.
+        # Keep from the end of a step on, because `_compute` finds the ages at step ends from the levels at
+        # step ends alone.
         first = max((step for step in self._step_ends if step <= first), default=0)
         for levels in (self._at, self._arrived, self._read):
             del levels[:first]
@@ -123,7 +127,7 @@ class LevelRecord:
         self._limit = max(self._least_times, 2 * len(self._at))
 
     def _compute(self, until: float) -> tuple[Levels, Levels]:
-        """Compute the ages since the last window; return all recorded levels as arrays."""
+        """Compute the ages since the last window; return the kept levels as arrays."""
         at, arrived, read = np.array(self._at), np.array(self._arrived), np.array(self._read)
         periods = age_periods(at, arrived, read, until, self._done_at)
         self._largest = np.maximum(self._largest, periods.largest)
@@ -142,8 +146,10 @@ class _AgeDistribution:
         self._periods: list[AgePeriods] = []
         self._count = 0
         self._bounds: Levels = np.zeros(0)  # of bins; empty while periods are kept
-        # By bin: the seconds of periods, or of their ends, in it.  And the change, at its lower bound, of the
-        # density (seconds per second of age) of the periods that cover whole bins.
+        # ``_seconds``: by bin, the time of the periods inside it, and of the parts in it of longer periods
+        # that begin or end there.
+        # ``_density``: by bin, the change at its lower bound of a density: seconds per second of age, of the
+        # periods that cover whole bins.
         self._seconds = self._density = np.zeros(0)
         self._longest = self._total = 0.0  # the largest age, and the seconds of all periods
 
@@ -195,7 +201,9 @@ class _AgeDistribution:
             density = periods.length[spread] / (high - low)
             self._seconds[:-1] += np.bincount(first, density * (bounds[first + 1] - low), bins)
             self._seconds[:-1] += np.bincount(last, density * (high - bounds[last]), bins)
-            over = first + 1 < last  # else a huge density would come and go, and leave its rounding error
+            # Only periods that cover a whole bin: else a huge density would be added and subtracted at one
+            # bound, and leave a rounding error.
+            over = first + 1 < last
             first, last, density = first[over] + 1, last[over], density[over]
             self._density += np.bincount(first, density, bins + 1) - np.bincount(last, density, bins + 1)
             self._longest = max(self._longest, *(float(ages_s.max(initial=0.0)) for ages_s in periods[:2]))

@@ -161,7 +161,7 @@ class Simulation:
             self._advance_evenly(min(until, self._work.next_empty(reader)), reader)
 
     def _advance_evenly(self, until: float, reader: Readers) -> None:
-        """Advance to a time; a partition may run empty shortly before it."""
+        """Advance to a time; a partition may run empty up to half a second before (see ``next_empty``)."""
         length, present = until - self._now, self._group.present
         # A member's lag is largest at the start or the end of an interval, so both are recorded.
         self._outcome.record_member_lag(self._work.lag_by_owner(self._group.owner)[:-1])

@@ -47,7 +47,8 @@ class RuntimeOptions:
         acceptable_recovery_lag: a copy at most this many records behind its changelog counts as caught up.
         num_standby_replicas: standbys of each task.
         max_warmup_replicas: warm-ups built at a time in the whole group.  While members have different
-            topologies, each set of subtopologies that the same members can run has this limit.
+            topologies, the limit applies separately to each set of subtopologies that the same members can
+            run.
         balance_factor: number of tasks by which two members may differ.
         probing_rebalance_interval_ms: time until a probing rebalance, which is requested while a better plan
             waits for copies.
@@ -64,8 +65,9 @@ class RuntimeOptions:
         restore_fetch_bytes: size of one fetch of changelogs from one broker; a larger record is still
             fetched.
         cleanup_delay_s: how long state of a task that moved away stays on disk without use.  After that, the
-            next check (there is one a minute) removes the state from the member's report, and the check after
-            it deletes the state.
+            next check removes the state from the member's report, and the check after it deletes the state.
+            Checks come once a minute, or every ``cleanup_delay_s`` if that is shorter, but at most once a
+            second.
         close_timeout_s: seconds the shutdown may take after `close`.  A running call of ``process`` uses up
             this time, but is not interrupted.  ``before_commit`` gets a part of it and must keep to it.
         changelog_replication_factor: of changelogs the consumer creates; -1: the cluster's default.

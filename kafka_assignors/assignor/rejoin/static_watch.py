@@ -5,7 +5,7 @@ know that it leads, so no member watches the metadata.  A static member that res
 not cause a rebalance either.  So a static member compares its metadata with the assignments that the broker
 describes, after a restart or when the leader is gone.  It requests a rebalance if a partition has no owner,
 or if no leader watches lag any more.  The broker starts the rebalance even if the member does not lead,
-because the generation in the member's subscription has changed.
+because the member's subscription names a newer generation than at its last join.
 """
 
 from __future__ import annotations

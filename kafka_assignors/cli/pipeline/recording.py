@@ -139,7 +139,7 @@ _OPTIONS = (
         "keep_days",
         metavar="DAYS",
         type=_days,
-        help="Keep samples and load of so many days besides today, such as 90d.  Older days are "
+        help="Days of samples and load to keep besides today, such as 90d.  Older days are "
         "deleted, even if the model has not read them.  [default: all]",
     ),
     click.option(
@@ -223,7 +223,8 @@ def lines(report: PipelineReport) -> Iterator[str]:
             if count := getattr(load, name):
                 yield f"  {count:,} {event}"
         if load.unread:
-            yield f"  not read, because they are newer than the model's first start: {', '.join(load.unread)}"
+            writers = ", ".join(load.unread)
+            yield f"  not read: samples of writers added after the model's first start: {writers}"
     if report.fed:
         yield f"feed: {report.fed:,} forecasts sent"
     if report.unfed:

@@ -40,7 +40,10 @@ def require_spark() -> None:
 
 
 def is_of_spark(folder: str) -> bool:
-    """Return whether only Spark may reach the folder: a URI, or any folder under ``spark-submit``."""
+    """Return whether the folder may be one that Spark can open, but Python cannot.
+
+    True for a URI.  True for any folder if ``spark-submit`` started the program.
+    """
     return bool(re.match("[A-Za-z][A-Za-z0-9+.-]*:/", folder)) or submitted()
 
 

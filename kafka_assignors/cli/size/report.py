@@ -207,8 +207,8 @@ def _forecast_lines(report: SizeReport) -> Iterator[str]:
     )
     if forecasts.mean_from_s is not None:
         yield (
-            f"the rows from +{duration(1000 * forecasts.mean_from_s)} on use the mean of these {period}: "
-            "a rise within the time may need more members"
+            f"the rows from +{duration(1000 * forecasts.mean_from_s)} on use the mean of the forecasts over "
+            f"{period}: arrivals that rise in that time may need more members"
         )
 
 

@@ -91,8 +91,8 @@ class GroupSizes:
         self._looks.append((now, report))
         self._lags |= {p.tp: p.lag for p in report.partitions if p.lag is not None}
         self._arrivals |= {p.tp: p.rate.records_in for p in report.partitions if p.rate is not None}
-        # Keep one look more than the reader's ``Rates``.  Its times of the same looks are a little later, by
-        # varying delays, so its rates may begin one look earlier.
+        # The reader's ``Rates`` notes the time of each look a little later, by varying delays.  So its rates
+        # may begin one look before the window here: keep one look more than it does.
         while len(self._looks) > 3 and self._looks[2][0] <= now - WINDOW_S:
             self._looks.popleft()
         return report
@@ -206,11 +206,14 @@ class GroupSizes:
                 f"{span_s:.0f} s so far: give --rate, or --every {_LEAST_S:.0f}s"
             )
         if not self._rates:
-            why = "kept its partitions, committed, and had more lag than it reads in 10 s at each look"
+            why = (
+                "measuring it takes a member that keeps its partitions, commits, and at each look has more "
+                "lag than it reads in 10 s"
+            )
             if has_stopped([report for _, report in self._looks]):
-                why = "has committed between the looks, though records wait"
+                why = "records wait, but no member has committed between the looks"
             raise GroupError(
-                f"no member of {self._request.group_id!r} {why}, so its rate is unknown: give --rate"
+                f"the rate of a member of {self._request.group_id!r} is unknown: {why}: give --rate"
             )
         rate = median(self._rates)
         if not rates or max(rates) <= _UNEQUAL * min(rates):

@@ -37,7 +37,7 @@ class JoinsOutsidePoll(Membership):
         super().begin()
         self.heartbeat.__class__ = EarlyHeartbeat
         self._joined_at = float("-inf")  # the last JoinGroup response
-        self._next_offset_fetch_at = float("-inf")  # put off after an attempt without offsets
+        self._next_offset_fetch_at = float("-inf")  # at the earliest; set after a fetch without offsets
         self._commit_precedes_join = False  # whether the next commit is the one before a join
         self._update: Any = None  # a metadata update that the next join waits for
 
@@ -254,7 +254,11 @@ class JoinsOutsidePoll(Membership):
             self._join_outside_poll()
 
     def _can_join_outside_poll(self) -> bool:
-        """Whether the member may join outside ``poll()``: no listener must run, no metadata be fetched."""
+        """Whether the member may join outside ``poll()``.
+
+        It may not if a listener or a metadata request has to come first, if it is closing, or if it has not
+        polled for ``max_poll_interval_ms``.
+        """
         subscription = self._subscription
         topics = subscription.subscription
         return bool(

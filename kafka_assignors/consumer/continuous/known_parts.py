@@ -1,7 +1,7 @@
 """Checks that kafka-python's private parts are the ones that this folder relies on.
 
 `make_continuous` replaces a consumer's coordinator only if the methods listed here have known sources.
-With another version of kafka-python the consumer behaves as a ``KafkaConsumer``.
+With other sources, as of an unknown version of kafka-python, the consumer behaves as a ``KafkaConsumer``.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ def about_history(group: GroupResult) -> list[str]:
     if group["unknown"]:
         lines.append(f"{group['unknown']:.1%} of its arrivals are not known; they are interpolated in time")
     partitions = {
-        "have no known arrivals; they count as empty": group["never_known"],
+        "have no known arrivals, which count as 0": group["never_known"],
         "appeared later than the others": group["appeared"],
         "ended long before the history did; then they are empty": group["ended"],
     }

@@ -15,7 +15,9 @@ from kafka_assignors.pipeline.backtest.history_shape import MICROSECONDS, Histor
 from kafka_assignors.pipeline.backtest.service_rate import Floats, largest_rates, service_rate
 from kafka_assignors.simulation import History
 
-_ENDED_S = 3600.0  # or three steps, if longer: a shorter absence may be a fault of the recording
+_ENDED_S = 3600.0
+"""A partition has ended if its last row is more than this (or three steps, if longer) before the end of the
+history.  If rows are missing for less time, the recording may be at fault."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,8 +30,8 @@ class Recorded:
 
     history: History  # its ``service_rate`` is measured; None: the group never had a long backlog
     lag: Floats  # of the whole group at the end of each step; NaN if the lag of a partition is unknown
-    unknown: float  # part of all pairs of step and partition with unknown (interpolated) arrivals, 0 to 1
-    never_known: int  # number of partitions without any known arrivals; they count as empty
+    unknown: float  # part (0 to 1) of the non-empty pairs of step and partition whose arrivals are unknown
+    never_known: int  # number of partitions without any known arrivals, which count as 0
     appeared: int  # number of partitions whose first row is after the first step
     ended: npt.NDArray[np.bool_]  # by partition, whether it is empty after its last row
     newest_lag: Floats  # by partition, the newest known lag; NaN if none is known
@@ -43,7 +45,7 @@ MakeArray = Callable[[tuple[int, int], type], npt.NDArray[Any]]
 class RecordedBuilder:
     """Arranges rows of the load table as the history of a group, some partitions at a time.
 
-    Cost: O(rows + steps x partitions), and in memory a few arrays of the size of a part.
+    Cost: O(rows + steps x partitions).  Memory: the arrays of ``make_array``, and a few as large as a part.
     """
 
     def __init__(self, shape: HistoryShape, make_array: MakeArray) -> None:
@@ -64,13 +66,14 @@ class RecordedBuilder:
         """Add all rows of the partitions from index ``begin`` to before ``end``.
 
         Raises:
-            HistoryError: steps do not follow each other, or a partition has a step twice.
+            HistoryError: a step does not end a multiple of the steps' length after the first one, or a
+                partition has a step twice.
         """
         shape, steps, size = self._shape, self._shape.steps, end - begin
         after = rows.time - shape.first
         if bool((after % shape.step_us).any()):
             raise HistoryError(
-                f"group {shape.group!r}: its steps do not follow each other at {shape.step_s:g} s"
+                f"group {shape.group!r}: not all steps end a multiple of {shape.step_s:g} s after the first"
             )
         cell = after // shape.step_us * size + rows.index - begin
         _refuse_doubles(shape, rows, cell)
@@ -108,7 +111,7 @@ class RecordedBuilder:
         self._lag += np.where(is_empty, 0.0, lag).sum(axis=1)
         self._served += np.where(is_empty | ~seen.any(axis=0), 0.0, served).sum(axis=1)
         self._known_lag += np.nan_to_num(lag).sum(axis=1)
-        # The rates of all parts are empty if the history is too short for a rate.
+        # If the history is too short for a rate, each part has an empty array, and so has the maximum.
         self._rates = np.maximum(self._rates, largest_rates(served, lag, shape.step_s))
         self._cells += int((~is_empty).sum())
         self._unknown += int((~is_known & ~is_empty).sum())

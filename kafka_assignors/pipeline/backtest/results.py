@@ -26,10 +26,10 @@ class RunResult(TypedDict):
 class GroupResult(TypedDict):
     """The history of a group.
 
-    ``unknown`` is the part of all pairs of step and partition whose arrivals are unknown, 0 to 1.  Three
-    fields count partitions: ``never_known``, those whose arrivals are unknown in every step (they count as
-    empty); ``appeared``, those whose first row is after the first step; ``ended``, those that count as empty
-    after their last row.
+    ``unknown`` is the part of the pairs of step and partition whose arrivals are unknown, 0 to 1.  Pairs
+    before a partition's first row or after its end do not count.  Three fields count partitions:
+    ``never_known``, those whose arrivals are unknown in every step (these arrivals count as 0); ``appeared``,
+    those whose first row is after the first step; ``ended``, those that count as empty after their last row.
     ``service_rate`` is measured in the history; None: the history does not show it.
     """
 

@@ -96,7 +96,8 @@ class ByteColumn:
             return pa.nulls(len(which), pa.string())
         rows = np.flatnonzero(which)
         first = (self._start + at)[rows]
-        # Every second element is a gap, so ``both`` can share the bytes.  ``take`` copies the parts.
+        # ``both`` has the parts and the gaps between them, so it needs no copy of the bytes.  ``take`` then
+        # copies the parts alone.
         edges = np.empty(2 * len(rows), np.int32)
         edges[0::2], edges[1::2] = first, first + length[rows]
         buffers = [None, pa.py_buffer(edges), self._data]

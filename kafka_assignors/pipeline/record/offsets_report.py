@@ -60,7 +60,7 @@ class OffsetsReport:
 
 
 def _report(counts: Mapping[str, Any]) -> OffsetsReport:
-    """Convert a text of ``counted`` to a report, without ``first``."""
+    """Convert a parsed text of ``counted`` to a report, without ``first``."""
     times = {
         name: None if counts[name] is None else _EPOCH + timedelta(microseconds=counts[name])
         for name in ("since", "until")

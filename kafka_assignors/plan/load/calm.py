@@ -22,7 +22,10 @@ _FINE = 2048
 """Exchanges end when the largest load is at most 1/2048 above its lower bound."""
 
 _MOST_WORK = 50_000_000
-"""Most entries of shares and owners that ``_even_out`` reads with unequal subscriptions: about a second."""
+"""With unequal subscriptions, ``_even_out`` reads at most this many entries of shares and owners.
+
+Reading them takes about a second.
+"""
 
 
 def calm_owners(
@@ -31,7 +34,8 @@ def calm_owners(
     """Move only as many partitions as the rule of counts needs; place these, and unowned ones, by lag.
 
     With a skew of 1, with equal subscriptions, or without a limit, no plan that keeps the rule moves fewer;
-    otherwise this is a heuristic.  In all cases, exchanges without further moves then lower the largest load.
+    otherwise this is a heuristic.  Afterwards exchanges lower the largest load, without raising the number of
+    moved partitions.
     """
     home = claims.owner
     planner = plan_sticky if rule.skew == 1 else plan_fairest_sticky

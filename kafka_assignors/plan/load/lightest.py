@@ -15,7 +15,7 @@ from kafka_assignors.plan.load.working_plan import Budget, Exchange, LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 
 TOLERANCE = 256
-"""A load at most 1/256 above the lowest counts as equal, because the last records take the most moves."""
+"""A load at most 1/256 above the lowest counts as equal, because the last gains take the most moves."""
 
 
 class Lightest(NamedTuple):
@@ -40,10 +40,11 @@ def lightest(
 ) -> Lightest:
     """Search for the lowest largest load in several ways.  Deterministic.
 
-    The search first makes exchanges from ``owners``, which keep the rule.  If the result is not near the
-    bound, it does the same from a plan that deals all partitions by lag, and from the greedy plan if that
-    keeps the rule.  Small groups are then searched exactly.  The result is no worse than the greedy plan,
-    KIP-169's, if that keeps the rule.
+    The search first makes exchanges that keep the rule, starting from ``owners``.  It ends if the load is
+    then near the bound and not above that of the greedy plan (KIP-169's).  Otherwise it does the same from a
+    plan that deals all partitions by lag and from the greedy plan, and searches a small group exactly.  Plans
+    that break the rule, even the greedy one, are ignored.  The result is no worse than a greedy plan that
+    keeps the rule.
     """
     goal = bound + bound // TOLERANCE  # no plan is better than this by more than the tolerance
     greedy_load = None  # None: the greedy plan does not keep the rule

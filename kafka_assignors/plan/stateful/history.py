@@ -138,10 +138,10 @@ class TaskHistory:
 
         Returns:
             0: it may be a standby, because the task has no more copies than wanted.
-            1: the task has one more than wanted, but this one may replace a standby of a member with too many
-                tasks.
+            1: the task has one copy more than wanted, but this copy may be a new standby, built to replace
+                that of a member with too many tasks.
             2: the task has more copies than wanted, and neither 1 nor 3 holds.
-            3: the task has one more than wanted, and this one cannot be a standby beside the owner
+            3: the task has one copy more than wanted, and this copy cannot be a standby beside the owner
                 (``fits``).
         """
         surplus = len(self.ready[task]) - self.copies[self.sub[task]]
@@ -176,8 +176,8 @@ class TaskHistory:
     def fits(self, others: Collection[int]) -> Mask:
         """By member: whether it may have a copy of a task if these other members have one.
 
-        It may not if it is in the process of another copy.  It may be in the rack of another copy only if no
-        member of another or of an unknown rack is left.
+        It may not if one of them is in its process.  A member in the rack of one of them may only if no other
+        rack is left; an unknown rack counts as another one.
         """
         key = tuple(sorted(others))
         fits = self._fits.get(key)

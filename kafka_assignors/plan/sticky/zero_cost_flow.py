@@ -13,10 +13,10 @@ from kafka_assignors.plan.sticky.goals import Potentials
 from kafka_assignors.plan.sticky.residual import Residual
 
 _SPARSE = 16
-"""Rows are read cell by cell if fewer than one in 16 of their cells exists."""
+"""Only the subscribed cells of some rows are read if they are at most one in 16 of the rows' cells."""
 
 _SMALL_MATRIX = 4096
-"""Up to this many cells, reading whole rows is faster than looking up cells."""
+"""Up to this many cells, reading whole rows is faster than looking up the subscribed cells."""
 
 
 class Labels:

@@ -220,7 +220,7 @@ class Tailing:
                 continue  # the end may be that of the old topic
             if end < tailed.copy.position:
                 self._restart_after_loss(tailed, end)
-                continue  # the restart may have failed; otherwise the end is asked for again
+                continue  # a restarted copy gets its end in the next update; a failed restart gives it up
             # The end for a waiting task stays fixed, because the former owner has stopped writing; a lower
             # end means lost records.
             if tailed.end is None or tailed.waiter is None or end < tailed.end:

@@ -106,7 +106,7 @@ def assemble(
             replication_factor=options.changelog_replication_factor,
         )
         changelogs = find_changelogs()  # first, so that a wrong changelog leaves no client open
-        # If the cluster is gone by now, no thread of this client stays.
+        # If the constructor fails (the cluster may be gone by now), ``make_client`` ends its thread.
         consumer = make_client(ContinuousConsumer, **config, partition_assignment_strategy=[assignor])
         undo.callback(consumer.close, autocommit=False)
         lease = Lease(consumer, shutdown)

@@ -73,7 +73,7 @@ def test_report_has_all_counts_and_dropped_samples() -> None:
         "  8 sample files were deleted before they were read",
         "  4 gaps without samples",
         "  2 steps with a recreated topic or a reset group",
-        "  not read, because they are newer than the model's first start: import",
+        "  not read: samples of writers added after the model's first start: import",
         "feed: 12 forecasts sent",
         "feed: 1 failures; later writes include their forecasts",
         "down at the end: feed: no broker answers",

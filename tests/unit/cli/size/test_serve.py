@@ -136,8 +136,8 @@ def test_log_has_each_reason_for_a_missing_size_once() -> None:
         until(lambda: looks > 5, "looks")
     assert lines == [
         "one look at group 'billing' so far: a size needs two",
-        "no member of 'billing' kept its partitions, committed, and had more lag than it reads in 10 s at "
-        "each look, so its rate is unknown: give --rate",
+        "the rate of a member of 'billing' is unknown: measuring it takes a member that keeps its "
+        "partitions, commits, and at each look has more lag than it reads in 10 s: give --rate",
     ]
 
 

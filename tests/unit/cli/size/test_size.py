@@ -257,7 +257,7 @@ def test_members_that_commit_nothing_are_noted_and_show_no_rate() -> None:
     assert made.notes == (
         "records wait, but no member has committed for 60 s: members may have stopped reading",
     )
-    with pytest.raises(GroupError, match="has committed between the looks, though records wait, so its rate"):
+    with pytest.raises(GroupError, match="is unknown: records wait, but no member has committed between"):
         sized(REQUEST, stuck, stuck)
     assert not has_stopped([look([7, 7], [0, 0], out=0.0), stuck])
     moved = look([7, 7], [9000, 9000], commit=1)
@@ -299,7 +299,7 @@ def test_rate_is_not_measured_from_a_look_with_other_owners() -> None:
     alone, both = look([40, 40], lags, members=1), look([40, 40], lags, commit=1)
     sizes = started(REQUEST, alone, both, both)
     for _ in range(2):
-        with pytest.raises(GroupError, match="so its rate is unknown"):
+        with pytest.raises(GroupError, match="the rate of a member of 'billing' is unknown"):
             sizes.read()
 
 
@@ -361,7 +361,7 @@ def test_rate_that_looks_do_not_show_is_the_one_that_members_report() -> None:
     assert "the rate of a member, 64.0 records/s, is the median of what members report" in made.notes
     assert sized(REQUEST, busy, busy).sizing.rate == 40
     unmeasured = look([7, 7], [0, 0], strategy="cooperative-lag-aware", service_rates=(0.0, 0.0))
-    with pytest.raises(GroupError, match="so its rate is unknown: give --rate"):
+    with pytest.raises(GroupError, match="at each look has more lag than it reads in 10 s: give --rate"):
         sized(REQUEST, unmeasured, unmeasured)
 
 
@@ -457,7 +457,10 @@ def test_report_says_from_which_step_its_sizes_use_a_mean() -> None:
     load = group_load(now, 3600, 10, expected=expected, source="feed")
     sizing = size(load.history, simulated("sticky"), Target(30, headroom=0), members=2)
     made = SizeReport("billing", TIME, "sticky", sizing, is_measured=False, forecasts=load.forecasts)
-    mean_line = "the rows from +30m on use the mean of these 1h: a rise within the time may need more members"
+    mean_line = (
+        "the rows from +30m on use the mean of the forecasts over 1h: "
+        "arrivals that rise in that time may need more members"
+    )
     assert mean_line in lines(made)
     measured = group_load(now, 3600, 10)
     assert mean_line not in lines(replace(made, forecasts=measured.forecasts))

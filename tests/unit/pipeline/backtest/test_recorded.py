@@ -193,7 +193,11 @@ def test_parts_join_to_the_whole_history(width: int, recorded_members: int | Non
         ),
         ([(0, "t", 0, 1, 1, 0), (0, "t", 0, 1, 1, 0)], {}, "t-0 has a step more than once"),
         ([(0, "t", 0, 1, 1, 0), (1, "t", 0, 1, 1, 0)], {"lengths": [10, 60]}, "steps of 10 s and of 60 s"),
-        ([(0, "t", 0, 1, 1, 0), (1, "t", 0, 1, 1, 0)], {"lengths": [7, 7]}, "do not follow each other"),
+        (
+            [(0, "t", 0, 1, 1, 0), (1, "t", 0, 1, 1, 0)],
+            {"lengths": [7, 7]},
+            "not all steps end a multiple of 7 s after",
+        ),
         ([(0, "t", 0, None, None, None)], {}, "not one step with known arrivals"),
         ([(0, "t", -1, 1, 1, 0)], {}, "number -1"),
     ],
