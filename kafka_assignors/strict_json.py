@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any, NoReturn
 
 LONGEST = 60
-"""Most characters of a wrong value that an error shows."""
+"""Maximum number of characters of a wrong value that an error shows."""
 
 
 def read_json(data: bytes | str, *, unique_names: bool = False) -> Any:

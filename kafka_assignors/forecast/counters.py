@@ -33,7 +33,7 @@ class GroupMark(NamedTuple):
     at: int  # time of the step's end
     served: int  # records served since the last reset, the last `restart` or the first sample
     position: int  # offset of the next record to read, or UNKNOWN
-    epoch: int  # records served from one epoch to the next are unknown
+    epoch: int  # `served` and `position` are not comparable between two epochs
     resets: int  # number of times the group's commit was reset or lost
 
 

@@ -131,7 +131,7 @@ class Season:
         return self.totals[weekday] * rate / total if total > 0 else 0.0
 
     def weighted_seconds(self, start: int, stop: int) -> float:
-        """Return the seconds that turn a quarter's mean rate into the records of a part of the quarter.
+        """Return the seconds by which to multiply a quarter's mean rate, to get the records of a part of it.
 
         Args:
             start: begin of the part, microseconds.

@@ -15,13 +15,13 @@ from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.planner import plan_fair
 
 _ROUNDS, _MOST_CELLS = 8, 2**22
-"""Most rounds of ``_poured``, and most cells that all rounds read.  Two rounds are always made."""
+"""Maximum number of rounds of ``_poured``, and of cells that all rounds read.  Two rounds are always made."""
 
 _MOST_K, _MOST_R = 8, 16
-"""Most values of k and r that are examined; ``lag_lower_bound`` explains them."""
+"""Maximum number of values of k, and of r, that are examined; ``lag_lower_bound`` explains them."""
 
 _MOST_SORTED = 10_000
-"""Most partitions that a quick bound sorts."""
+"""Maximum number of partitions that a quick bound sorts."""
 
 _MOST_KINDS = 16
 """If topics are of more kinds than this (``Group.kinds``), the kinds are not examined one by one."""

@@ -8,17 +8,17 @@ from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.capacity import Capacities
 
 _MOST_N = 64
-"""Most values of n for which the n heaviest partitions of a set are examined."""
+"""Maximum number of values of n for which the n heaviest partitions of a set are examined."""
 
 _MOST_TOPICS = 256
-"""Most topics whose heaviest partition is examined."""
+"""Maximum number of topics whose heaviest partition is examined."""
 
 
 class DrainBound:
     """A lower bound that each examined set of topics may raise.
 
-    A largest load gives each member room for some records.  The bound rises above a load if one of these
-    proves that the rooms are too small:
+    If no load may exceed L, each member has room for a number of records.  The bound rises above L if one of
+    these proves that the rooms are too small:
 
     - a topic's heaviest partition fits into no subscriber's room, together with the other partitions that
       this subscriber must have;
@@ -67,7 +67,8 @@ class DrainBound:
         for n in np.unique(numbers).tolist():
             i = np.arange(n + 1)
             least = heavy[n] - heavy[n - i] + self._of_lightest(np.maximum(fewest - i, 0))
-            # Where i partitions fit, fewer also fit, even if the bound of their records is higher.
+            # ``least`` may fall as i grows.  But a room for i partitions is also one for fewer, so make it
+            # non-decreasing.
             self._raise_by_count(np.minimum.accumulate(least[::-1])[::-1], parts)
 
     def _raise_by_share(self, records: Vector, parts: Vector) -> None:

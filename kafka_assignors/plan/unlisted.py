@@ -121,7 +121,7 @@ def _unlisted_claims(group: Group, member: Member) -> dict[str, list[int]]:
     """The member's plausible claims on partitions that the group does not list; none if they are too many."""
     claimed: dict[str, list[int]] = {}
     for topic, numbers in member.owned.items():
-        if topic not in member.topics or not _TOPIC.fullmatch(topic):
+        if topic not in member.topics or not _TOPIC.fullmatch(topic) or topic in {".", ".."}:
             continue
         count = group.topics.get(topic, 0)
         if unlisted := [number for number in numbers if count <= number < PARTITION_NUMBER_LIMIT]:

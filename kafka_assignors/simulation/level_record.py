@@ -117,8 +117,8 @@ class LevelRecord:
         needed = (arrived[:, is_behind] <= read[-1, is_behind] + NOTHING / 2).sum(axis=0)
         recent = bisect_right(self._at, self._at[-1] - _RECENT_S)
         first = max(min(int(needed.min(initial=len(self._at))), recent) - 1, 0)
-        # Keep from the end of a step on, because `_compute` finds the ages at step ends from the levels at
-        # step ends alone.
+        # The kept levels begin at a step's end: `_compute` passes only the levels at step ends to `ages`,
+        # which interpolates between them.
         first = max((step for step in self._step_ends if step <= first), default=0)
         for levels in (self._at, self._arrived, self._read):
             del levels[:first]
@@ -146,10 +146,10 @@ class _AgeDistribution:
         self._periods: list[AgePeriods] = []
         self._count = 0
         self._bounds: Levels = np.zeros(0)  # of bins; empty while periods are kept
-        # ``_seconds``: by bin, the time of the periods inside it, and of the parts in it of longer periods
-        # that begin or end there.
-        # ``_density``: by bin, the change at its lower bound of a density: seconds per second of age, of the
-        # periods that cover whole bins.
+        # ``_seconds``: by bin, the seconds of the periods wholly inside it.  A period in several bins adds
+        # its seconds in its first bin and in its last.
+        # ``_density``: for periods that cover whole bins, seconds per second of age there; stored as
+        # differences at the bins' lower bounds (``cumsum`` restores it).
         self._seconds = self._density = np.zeros(0)
         self._longest = self._total = 0.0  # the largest age, and the seconds of all periods
 

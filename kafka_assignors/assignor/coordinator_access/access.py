@@ -128,7 +128,8 @@ class CoordinatorAccess(CoordinatorFacts):
     def request_rejoin(self, cause: Cause | None = None) -> None:
         """Request a rebalance: at the next poll, or with a `ContinuousConsumer` also at the next heartbeat.
 
-        Only a leader's request always starts one.
+        The broker always starts one for the leader, but for another member only if its subscription (with
+        the user data) has changed since its last join.
         """
         if (coordinator := self._known()) is not None:
             if cause is not None:

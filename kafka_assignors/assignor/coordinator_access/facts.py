@@ -45,8 +45,8 @@ class CoordinatorFacts:
     def owned(self) -> list[TopicPartition] | None:
         """Return the partitions of the consumer's assignment.
 
-        None without a consumer.  kafka-python clears the list late.  After a lost membership, the next join
-        clears it.  An eager consumer keeps it until the new assignment arrives.
+        None without a consumer.  The list may be stale: after a lost membership it stays until the next join
+        begins, and in a rebalance of an eager consumer until the new assignment arrives.
         """
         subscription = getattr(self._live(), "_subscription", None)
         return None if subscription is None else list(subscription.assigned_partitions())
@@ -132,9 +132,10 @@ class CoordinatorFacts:
         return float(coordinator._cluster._last_successful_refresh_ms) / 1000
 
     def metadata_response_at(self) -> float:
-        """Return the time after which a metadata update answers a request made now.
+        """Return a time: a metadata update later than it answers a request made now.
 
-        ``inf`` while an update is under way, because it may have been requested for other topics.
+        ``inf`` while an update is under way, because it may have been requested for other topics.  Else, and
+        without a consumer, the present time (``time.monotonic``).
         """
         coordinator = self._live()
         is_under_way = coordinator is not None and coordinator._cluster.metadata_refresh_in_progress

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from kafka_assignors.plan import NO_GENERATION, Hold
 
 _ROUNDS = 5
-"""Maximum number of rounds that the leader requests for one hold."""
+"""Maximum number of rounds that the leader requests for one hold while the member is not busy."""
 
 PATIENCE_S = 1.0
 """Seconds after which the leader requests the round itself.  A member that revokes partitions requests it
@@ -40,9 +40,10 @@ class SecondRound:
     membership, and a broken client may claim anything.  So the leader requests rounds, too, and counts them.
 
     A round is not counted if the member's claim is older than the first round of the hold.  The member is
-    busy: it joined again, revokes at its next ``poll()``, and then requests a round.  This wait ends after
-    ``max_poll_interval_ms``.  If the claim is older than the member's first join, the round is counted,
-    because the member never owned the partition.
+    then busy: it joined outside ``poll()``, and has not applied an assignment since that first round.  At its
+    next ``poll()`` it revokes the partition and requests a round.  This wait ends after
+    ``max_poll_interval_ms``.  But a claim from before this member id's first join comes from a lost
+    membership: there is nothing to revoke, so the round is counted.
 
     Attributes:
         held: holds of the current round.
@@ -61,10 +62,12 @@ class SecondRound:
     def overdue(self) -> set[Hold]:
         """Return holds that should have ended in an earlier round; see ``plan.this_round``.
 
-        The leader holds a partition back for two rounds, because the claimant may have missed the first.
-        The third round assigns it to the claimant, if that subscribes to the topic.  This makes the claim
-        true, so the leader holds the partition back again, for two rounds.  After that, a claimant that
-        still claims the partition keeps it.
+        The counted rounds of a hold:
+
+        - 1 and 2 hold the partition back, because the claimant may have missed the first;
+        - 3 assigns it to the claimant, if that subscribes to the topic, which makes the claim true;
+        - 4 and 5 hold it back again;
+        - from 6 on, a claimant that still claims the partition keeps it.
         """
         return {hold for hold, wait in self._waits.items() if wait.rounds == 2 or wait.rounds >= _ROUNDS}
 

@@ -37,7 +37,8 @@ class JoinsOutsidePoll(Membership):
         super().begin()
         self.heartbeat.__class__ = EarlyHeartbeat
         self._joined_at = float("-inf")  # the last JoinGroup response
-        self._next_offset_fetch_at = float("-inf")  # at the earliest; set after a fetch without offsets
+        # No OffsetFetch is sent before this time.  Set after one that gave no offsets.
+        self._next_offset_fetch_at = float("-inf")
         self._commit_precedes_join = False  # whether the next commit is the one before a join
         self._update: Any = None  # a metadata update that the next join waits for
 
@@ -47,7 +48,8 @@ class JoinsOutsidePoll(Membership):
         """As inherited, but applies a join that ended between two polls instead of repeating it."""
         join = self._join_task
         if join is not None and join.is_done:
-            # kafka-python would send JoinGroup again, so it gets a new task with the same result.
+            # kafka-python sends JoinGroup again if its join task is done.  So replace the task by a new one
+            # with the same result.
             async def repeat_result() -> Any:
                 return await join
 
@@ -97,7 +99,8 @@ class JoinsOutsidePoll(Membership):
         """As inherited, but repeats a join that fails or that a new round overtakes, then resumes heartbeats.
 
         Raises:
-            UnknownMemberIdError: the membership was lost; the join starts again and reports the loss.
+            UnknownMemberIdError: the membership was lost.  kafka-python then reports lost partitions to the
+                listener, and joins again.
             KafkaError: as inherited.
         """
         self._update = None
@@ -114,7 +117,8 @@ class JoinsOutsidePoll(Membership):
             # kafka-python records a changed subscription when it sends JoinGroup, so after a failed join it
             # would not join again for the change.
             self.request_rejoin()
-            # kafka-python also raises this if the generation was reset before the SyncGroup response.
+            # kafka-python also raises InconsistentGroupProtocolError if the generation was reset before the
+            # SyncGroup response.
             if isinstance(error, InconsistentGroupProtocolError):
                 self._check_joining()
             raise

@@ -20,7 +20,7 @@ _WAIT_MS = 1_000
 """Longest time a broker waits for records.  It answers in order, so later requests wait as long."""
 
 _MOST_RECORDS = 1_000
-"""Most records of a poll: decoding must not keep the interpreter from other threads for long."""
+"""Maximum number of records of a poll: decoding must not keep other threads waiting for long."""
 
 _POSITION_MS = 100
 """Longest time to wait for the position in a partition."""

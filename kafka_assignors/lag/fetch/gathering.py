@@ -107,7 +107,7 @@ class Gathering:
 
     @property
     def connection_failed(self) -> bool:
-        """Whether a broker did not answer, so that a new link may help."""
+        """Whether to use a new link next: an error ended the fetch early, or a broker did not answer."""
         return self.failure is not None or any(not self._is_done(tp) for tp in self._unanswered)
 
     # --- requests ---

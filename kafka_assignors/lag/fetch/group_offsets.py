@@ -189,7 +189,8 @@ class GroupsReading:
         no_offsets: the failure of a fetch of ends, if no fetch returned an end; else None.
         is_complete: whether each group is known or failed for good, and each partition of theirs has its
             offsets or a permanent error.
-        connection_failed: whether a broker did not answer, so that a new link may help.
+        connection_failed: whether to use a new link next: an error ended a fetch early, or a broker did not
+            answer.
     """
 
     states: Mapping[str, GroupState]

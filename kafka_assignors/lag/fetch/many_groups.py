@@ -28,7 +28,7 @@ from kafka_assignors.plan import TopicPartition
 
 _T = TypeVar("_T")
 _MOST_GROUPS = 100
-"""Most groups of a request."""
+"""Maximum number of groups of a request."""
 _WITH_COMMITS = ("", "consumer", "streams")
 """Protocol types of groups that can have commits.  A group that commits without members has no type."""
 

@@ -39,11 +39,14 @@ from kafka_assignors.plan import TopicPartition
 _SIZES = (2_048, 20_480)
 """Bytes to request of each partition: at first a small batch, then a full batch of the default size."""
 _RESPONSE = 4_194_304
-"""Most bytes that a request asks for, so it has at most ``_RESPONSE`` / size partitions."""
+"""Maximum number of bytes that a request asks for, so it has at most ``_RESPONSE`` / size partitions."""
 _IN_FLIGHT = 33_554_432
-"""Most bytes of all responses in flight.  A response may be a batch larger than its request asked for."""
+"""Maximum number of bytes of all responses in flight.
+
+A response may be a batch larger than its request asked for.
+"""
 _REQUESTS_IN_FLIGHT = 8
-"""Most requests in flight to a leader, if their responses fit."""
+"""Maximum number of requests in flight to a leader, if their responses fit."""
 
 
 class OldestUnreadFetch:

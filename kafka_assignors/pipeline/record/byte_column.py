@@ -53,8 +53,8 @@ class ByteColumn:
     def varint(self, at: Ints) -> tuple[Ints, Ints, Mask, Mask]:
         """Read an unsigned varint.
 
-        Bytes beyond the end of the row count as 0, so a cut varint ends there.  Callers compare its end with
-        ``size``.
+        The first byte beyond the row reads as 0 and ends a cut varint, whose end is then past ``size``.
+        Callers check that.
 
         Returns:
             The value, its size in bytes, the mask of rows that have its first byte, and the mask of rows in

@@ -159,7 +159,9 @@ class _Stream(_Reader, DataSourceStreamReader):
         last = max(self._last, start["tick"] if start else 0)
         now, waited_s = self._now(), self._monotonic() - self._last_at
         tick = max(now, last)
-        # If the clock was set back, sampling must go on.  Triggers come up to a tenth of ``every_s`` early.
+        # Sampling must go on if the clock was set back.  If it is before the last tick, wait for ``every_s``,
+        # less a tenth, because triggers come early.  If it repeats the last tick, wait twice ``every_s``,
+        # because the trigger may only be early.
         if tick == last and waited_s > (0.9 if now < last else 2) * self._wanted.every_s:
             tick += 1
         if tick > self._last:

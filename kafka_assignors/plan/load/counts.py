@@ -33,7 +33,7 @@ class CountRule:
         return self._squares(owners) == self._squares(kept)
 
     def largest(self, kept: Owners) -> int:
-        """Most partitions of one member in a plan that keeps the rule, given that ``kept`` does."""
+        """An upper bound of a member's count in any plan that keeps the rule, given that ``kept`` does."""
         if self.skew != 1:
             return len(self._problem.assignable)
         return int(self._problem.counts(kept).max(initial=0))

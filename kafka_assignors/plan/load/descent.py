@@ -12,13 +12,13 @@ from kafka_assignors.plan.load.exchange import Pair, RatedExchange, best_bundles
 from kafka_assignors.plan.load.working_plan import Budget, Exchange, WorkingPlan
 
 _MOST_COMPARED = 8
-"""Most partners with an improving exchange that are compared before the best exchange is made."""
+"""Maximum number of partners compared, of those with an improving exchange; then the best is made."""
 
 _PAIR_WORK = 2000
 """Fixed cost of examining two members, in partitions examined."""
 
 _MOST_RELAYS = 12
-"""Most members that are tried as the relay."""
+"""Maximum number of members that are tried as the relay."""
 
 _SEARCHES: tuple[tuple[Callable[[Pair], RatedExchange | None], int], ...] = (
     (best_single, 1),

@@ -54,7 +54,10 @@ def _turns(lags: Vector, capacities: Capacities, members: Vector) -> Vector:
 
 
 def _one_pass(lags: Vector, capacities: Capacities, members: Vector, records: Vector) -> Vector:
-    """Give each partition, heaviest first, to the member without one that would drain first with it."""
+    """Give each partition, heaviest first, to one of the members that got none in this pass.
+
+    It goes to the one that would drain first with it.
+    """
     turn = np.empty(len(lags), np.int64)
     is_served = np.zeros(len(members), np.bool_)
     for i, lag in enumerate(lags.tolist()):

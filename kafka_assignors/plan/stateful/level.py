@@ -1,4 +1,4 @@
-"""Moves standbys from members with many tasks to members with few, to existing copies where possible."""
+"""Moves standbys from members with many tasks to members with few, preferably where a copy exists."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ def copy_limits(history: TaskHistory, copies: int) -> tuple[Vector, Vector]:
     A copy is a stateful active task or a standby.  ``copies`` is the number of all copies.
 
     A process holds at most one copy of a task, so a process with many members may be full before its members
-    have as many copies as others.  The other members then share the rest.  A balance factor above 1 reduces
-    ``low``, but not ``high``.  So a new member gets fewer copies: those that other members have above
-    ``high``, and, if it then has fewer than ``low``, more from members above ``low``.
+    have as many copies as others.  The other members then share the rest: ``high`` is their equal share,
+    rounded up, and ``low`` is less by the balance factor.  So a new member may get fewer copies than its
+    equal share: first those above ``high``; then, only while it has fewer than ``low``, some of members above
+    ``low``.
     """
     factor, size = history.options.balance_factor, len(history.process)
     low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -173,7 +174,7 @@ class _Moves:
 
     @staticmethod
     def _is_in_chain(came_from: dict[int, tuple[int, int]], member: int, task: int) -> bool:
-        """Whether the chain to a member moves the task already, so that its copies are no longer there."""
+        """Whether the chain to a member moves the task already, so that ``standbys`` is outdated for it."""
         while member in came_from:
             member, moved = came_from[member]
             if moved == task:

@@ -1,8 +1,9 @@
 """The residual network of a matrix of shares (``goals``): the changes it allows, and their costs.
 
-Nodes: topics, members and one hub, numbered in that order.  An arc from a topic to a member gives the member
-one more partition (unit) of the topic; the arc back takes one away.  An arc from a member to the hub lets the
-member's load grow by one; the arc back lets it shrink.
+Nodes: topics, members and one hub, numbered in that order.  With racks, a topic here is a part of one (a row
+of ``TransportProblem``).  An arc from a topic to a member gives the member one more partition (unit) of the
+topic; the arc back takes one away.  An arc from a member to the hub lets the member's load grow by one; the
+arc back lets it shrink.
 
 Goals are settled one after the other, each with its own small costs.  The potentials of a settled goal are
 kept: a cycle costs nothing in that goal exactly when all its arcs have a reduced cost of 0.  The next goal
@@ -65,8 +66,8 @@ class Residual:
     Attributes:
         problem: the transport problem.
         shares: changed in place.
-        loads: by member, its load as the arcs to and from the hub count it.  It may differ from the sum of
-            the member's shares during a flow, but not after it.
+        loads: by member, the units on the arcs between the member and the hub.  They may differ from the sum
+            of the member's shares during a flow, but not after it.
         topics, members: the number of each.
         hub: the number of the hub's node.
         goal: the goal of the current costs.
@@ -107,10 +108,12 @@ class Residual:
         With ``step`` above 1, arcs without room for a push do not exist, nor does the hub.
         """
         self.goal, self.step = goal, step
-        # Only a curved goal has steps above 1.  Its cost grows by 2 with each unit: by step - 1 on average.
+        # Only a curved goal has steps above 1.  Each further unit of a push costs 2 more than the one before,
+        # so the average unit costs step - 1 more than the first.
         more = goal.cell(self.shares, ALL) + step - 1
         less = goal.cell(self.shares - 1, ALL) - step + 1
-        # An arc must cost nothing in all settled goals.  A fixed goal's cost is the same in both directions.
+        # An arc must cost nothing in all settled goals.  In a fixed goal an arc and the arc back have
+        # opposite costs, so one check serves both.
         may_add = self.problem.subscribed.copy()
         for done, proof in self._settled:
             if done.fixed:

@@ -13,7 +13,7 @@ from kafka_assignors.plan.sticky.goals import Potentials
 from kafka_assignors.plan.sticky.residual import Residual
 
 _SPARSE = 16
-"""Only the subscribed cells of some rows are read if they are at most one in 16 of the rows' cells."""
+"""If at most one in 16 cells of the rows to read is subscribed, only the subscribed cells are read."""
 
 _SMALL_MATRIX = 4096
 """Up to this many cells, reading whole rows is faster than looking up the subscribed cells."""

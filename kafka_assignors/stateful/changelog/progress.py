@@ -45,7 +45,7 @@ class RestoreProgress:
         self._waits[copy.task] = _Wait(self._clock(), was_standby, copy.position, applied)
 
     def restart(self, task: Task) -> None:
-        """Report a wait from the beginning, because the copy was wiped."""
+        """Count a wait's records from offset 0, and log its begin again, because the copy was wiped."""
         if wait := self._waits.get(task):
             wait.was_standby = wait.is_logged = False
             wait.position, wait.applied = 0, self._applied_to.get(task, 0)
@@ -73,10 +73,10 @@ class RestoreProgress:
         if (wait := self._waits.pop(tailed.copy.task, None)) is None:
             return
         log.info(
-            "task %s: ready after %.1f s%s, applied %d records",
+            "task %s: %s %.1f s, applied %d records",
             tailed.copy,
+            "took over its copy in" if wait.was_standby else "ready after",
             self._clock() - wait.since,
-            " from its copy" if wait.was_standby else "",
             self._applied_to.get(tailed.copy.task, 0) - wait.applied,
         )
 

@@ -109,10 +109,12 @@ class Tailing:
         return True
 
     def update_lags(self) -> bool:
-        """Measure lags every second, and return restored copies to their waiters.
+        """Update lags, and return restored copies to their waiters.
+
+        Does so every second, or every 0.1 s while a task waits.
 
         Returns:
-            Whether it asked for end offsets.
+            Whether it asked for end offsets: every second, or at once if the end for a copy is missing.
         """
         is_due = self._clock() - self._ends_asked_at >= _ENDS_EVERY_S or any(
             tailed.end is None and not self._ends.is_silent(tailed.partition) for tailed in self.kept
@@ -220,7 +222,7 @@ class Tailing:
                 continue  # the end may be that of the old topic
             if end < tailed.copy.position:
                 self._restart_after_loss(tailed, end)
-                continue  # a restarted copy gets its end in the next update; a failed restart gives it up
+                continue  # the copy gets its end in the next update, or was given up if its restart failed
             # The end for a waiting task stays fixed, because the former owner has stopped writing; a lower
             # end means lost records.
             if tailed.end is None or tailed.waiter is None or end < tailed.end:

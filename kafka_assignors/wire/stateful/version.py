@@ -7,12 +7,13 @@ with.  So a leader can read the header of a newer member.
 The leader writes all assignments in the newest version that all members can read, with a request to use it.
 The newer member then rejoins in that version, as in Kafka Streams (KIP-268).
 
-=======  ==========================================================================================
-version  adds
-=======  ==========================================================================================
-1        claims, task lags, the probe counter; active, standby and warm-up tasks, the next probe
-2        endpoint and rack of a member; active tasks by endpoint
-=======  ==========================================================================================
+=======  ================================================  ===================================================
+version  a subscription adds                               an assignment adds
+=======  ================================================  ===================================================
+1        claims, task lags, counter of probing rebalances  active, standby and warm-up tasks, time of the next
+                                                           probing rebalance
+2        endpoint and rack of the member                   active tasks by endpoint
+=======  ================================================  ===================================================
 """
 
 from __future__ import annotations
@@ -37,4 +38,4 @@ class NewerHeader:
 def check_header(version: int, latest_supported: int) -> None:
     """Refuse a header that no release writes."""
     if not 1 <= version <= latest_supported:
-        raise CodecError(f"version {version}, but the header allows up to {latest_supported}")
+        raise CodecError(f"version {version}, but the header allows 1 to {latest_supported}")

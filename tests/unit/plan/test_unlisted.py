@@ -53,12 +53,14 @@ def test_partition_that_another_member_still_holds_is_not_given() -> None:
         {"other": [0]},
         {"no such\nname": [0]},
         {"x" * 250: [0]},
+        {".": [0]},
+        {"..": [0]},
         {"new": range(MOST_CLAIMS + 1)},
     ],
-    ids=["number", "not subscribed", "name", "long name", "too many"],
+    ids=["number", "not subscribed", "name", "long name", "dot", "two dots", "too many"],
 )
 def test_impossible_claims_are_ignored(claim: dict[str, list[int]]) -> None:
-    topics = ("t0", "new", "no such\nname", "x" * 250)
+    topics = ("t0", "new", "no such\nname", "x" * 250, ".", "..")
     assert kept(member("liar", topics, claim), member("b", BOTH, {"new": [1]})) == {"b": {"new": [1]}}
 
 

@@ -185,8 +185,8 @@ def test_promotion_logs_the_lag_of_the_standby(bench: Bench, caplog: pytest.LogC
     bench.turn()
     assert caplog.messages == [
         "task s_0: taking over its copy, at most 2 records to apply",
-        "task s_0: ready after 2.0 s from its copy, applied 2 records",
-        "task s_1: ready after 2.0 s from its copy, applied 0 records",
+        "task s_0: took over its copy in 2.0 s, applied 2 records",
+        "task s_1: took over its copy in 2.0 s, applied 0 records",
     ]
 
 

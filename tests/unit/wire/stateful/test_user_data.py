@@ -209,9 +209,9 @@ def _with(data: bytes, offset: int, hexed: str) -> bytes:
         (b"", "needs 2 bytes"),
         (GOOD[:-1], "needs"),
         (GOOD + b"\0", "1 bytes left over"),
-        (_with(GOOD, 0, "0000"), "version 0"),
+        (_with(GOOD, 0, "0000"), "version 0, but the header allows 1 to 2"),
         (_with(GOOD, 0, "8000"), "version -32768"),
-        (_with(GOOD, 0, "0005"), "version 5, but the header allows up to 2"),
+        (_with(GOOD, 0, "0005"), "version 5, but the header allows 1 to 2"),
         (_with(GOOD, 24, "ffff"), "negative counter"),
         (_with(GOOD, 28, "ffff"), "needs"),  # more subtopologies than bytes
         (_with(GOOD, 32, "62"), "duplicate subtopology"),
