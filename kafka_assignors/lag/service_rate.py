@@ -17,7 +17,8 @@ LEAST_S = 10.0
 _LONGEST_WITHOUT_COMMIT_S = 300.0
 """Seconds.  A longer time without a new commit is not measured: the member was paused, or it never commits.
 
-The limit applies only if a look in between showed no new commit, because looks may be further apart.
+The limit applies only if a look in between showed no new commit.  Two looks may be further apart than this,
+which proves no pause.
 """
 
 _BACKLOG = 2

@@ -45,9 +45,10 @@ def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
     - the lag of a set of topics, divided by its number of subscribers and rounded up.  A flow of lag, as if
       partitions could be divided, finds a set for which this is (nearly) largest;
     - for a set of topics with m subscribers, the k + 1 lightest of its k m + 1 heaviest partitions, because
-      one member has at least k + 1 of these.  Likewise for its k m + r heaviest: for some e from 1 to r,
-      e members together have at least e k + r of these, and one of them carries at least the e-th part of
-      their lag.
+      one member has at least k + 1 of these;
+    - of its k m + r heaviest partitions, the least of the following, over e from 1 to r: the e k + r lightest
+      of these, divided by e.  For one of these e, e members together have at least e k + r of these
+      partitions (see ``_of_heaviest``), so one of the members carries at least the e-th part.
 
     With ``fair`` the bound holds only for plans whose counts are as even as possible (``max_partition_skew``
     of 1).  Each member then has a minimum count, so it has partitions beside the heavy ones.  These weigh at
@@ -184,7 +185,7 @@ class LagBound:
         rank = np.empty(len(loads), np.int64)
         rank[np.argsort(-loads, kind="stable")] = np.arange(len(loads))
         last = np.where(subscribed, rank, -1).max(axis=1)  # rank of each topic's last subscriber
-        # By member: the smallest of these sets with a topic of the member.
+        # By member: the rank of the smallest set with a topic that it subscribes to.
         joins = np.where(subscribed, last[:, None], len(loads)).min(axis=0)
         members = np.cumsum(np.bincount(joins, minlength=len(loads) + 1))[last]
         lag = np.zeros(len(loads))
@@ -212,10 +213,10 @@ class LagBound:
     def _of_heaviest(self, heavy: Vector, members: int, k: int, r: int, least: int) -> int:
         """The bound from the k m + r heaviest partitions; m is ``members``, ``least`` their minimum count.
 
-        Some e members have more than k of them, together at least e k + r, because each other member has at
-        most k.  These weigh at least as much as the e k + r lightest of the heaviest.  The lightest
-        partitions of all fill the e members up to their minimum count.  One of the e members carries at least
-        the e-th part of the total.
+        If e members have more than k of them, they have at least e k + r together, because each other member
+        has at most k.  If e is above r, any r of them have at least r k + r.  These partitions weigh at least
+        as much as the e k + r lightest of the heaviest.  The lightest partitions of all fill the e members up
+        to their minimum count.  One of the e members carries at least the e-th part of the total.
         """
         e = np.arange(1, r + 1)
         theirs = e * k + r

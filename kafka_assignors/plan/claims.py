@@ -40,9 +40,9 @@ class Claims:
             members of the same generation have not; else ``NO_MEMBER``.
         holders: partition -> all members that hold it, for contested partitions only.
         refused: member id -> number of its claims on partitions that do not exist.
-        disputed: member id -> (most senior claimant of its last disputed partition, number of its disputed
-            partitions).  A partition is disputed if several claims on it have the highest generation.  It
-            does not count for its most senior claimant.
+        disputed: a partition is disputed if several claims on it have the highest generation.  Each of these
+            claimants but the most senior one has an entry: member id -> (most senior claimant of the last
+            such partition, number of such partitions).
     """
 
     owner: Owners

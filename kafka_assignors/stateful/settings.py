@@ -47,8 +47,7 @@ class RuntimeOptions:
         acceptable_recovery_lag: a copy at most this many records behind its changelog counts as caught up.
         num_standby_replicas: standbys of each task.
         max_warmup_replicas: warm-ups built at a time in the whole group.  While members have different
-            topologies, the limit applies separately to each set of subtopologies that the same members can
-            run.
+            topologies, subtopologies that exactly the same members can run have a limit of their own.
         balance_factor: number of tasks by which two members may differ.
         probing_rebalance_interval_ms: time until a probing rebalance, which is requested while a better plan
             waits for copies.

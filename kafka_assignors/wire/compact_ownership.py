@@ -1,4 +1,4 @@
-"""An ownership in about a byte a partition, for groups whose record would be too large with four.
+"""An ownership in about one byte a partition, for large groups; Kafka's own form takes four.
 
 int32 number of bytes that follow (0: owns nothing), then, compressed (zlib): int32 number of topics, and for
 each topic its name, int32 number of partitions, uint8 k, int32 number of bytes of the quotients, the

@@ -111,8 +111,9 @@ class CoordinatorAccess(CoordinatorFacts):
         that others may have owned since.  After True the caller must raise `UnknownMemberIdError`; the
         consumer then starts the join again and reports the loss to its listener.
 
-        False for an eager consumer, because its partitions are revoked already.  If it lost its membership,
-        this method clears its assignment, so that it resumes from the committed offsets, not old positions.
+        False for an eager consumer, whose listener already revoked its partitions.  kafka-python still keeps
+        them as the consumer's assignment.  After a lost membership this method clears that assignment, so
+        that the consumer resumes from the committed offsets, not from old positions.
         """
         coordinator = self._known()
         if coordinator is None or not getattr(coordinator, "rejoining", False):

@@ -64,7 +64,7 @@ class LagAssignor(Assignor):
         # On the leader:
         self._deadline = 0.0
         self._planned: Assignment | None = None
-        self._first_round_s = 0.0  # time of the round whose figures are in use
+        self._first_round_s = 0.0  # later rounds use the lags, capacities and forecasts of this time
         self._is_later_round = False
         self._round_lags: Lags = {}
         self._capacities = MeasuredCapacities(self.name)

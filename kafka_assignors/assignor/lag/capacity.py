@@ -53,8 +53,8 @@ class MeasuredCapacities:
     def with_capacities(self, reports: Reports, *, is_later_round: bool) -> Reports:
         """Return the members with their capacities.
 
-        ``is_later_round``: an earlier round of this rebalance had figures that are still recent.  Its members
-        keep their capacities, so that all rounds reach the same target.
+        ``is_later_round``: whether the first round of this rebalance is recent enough for its capacities to
+        be used again.  Its members then keep them, so that all rounds have the same target.
         """
         measuring = [report for _member, report in reports if report.service_rate is not None]
         if not measuring:

@@ -224,7 +224,10 @@ def _partitions(chosen: Collection[PartitionLag], names: Mapping[str, str]) -> C
 
 
 def groups_lines(current: GroupsReport, *, everything: bool, timed: bool = False) -> Lines:
-    """Return a row for each of the 20 groups with the largest lag; ``everything``: all rows, all reports."""
+    """Return a row for each of the 20 groups with the largest lag.
+
+    With ``everything``, return a row for each group, then the tables of each group.
+    """
     return _groups(current, len(current.reports) if everything else ROWS, everything=everything, timed=timed)
 
 

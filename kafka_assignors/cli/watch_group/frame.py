@@ -69,7 +69,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A table, wider than the terminal only if its titles and numbers alone are."""
+    """A table fitted to the terminal's width.  It is wider only if its titles and numbers do not fit."""
 
     columns: list[Column]
     cells: list[list[str]]

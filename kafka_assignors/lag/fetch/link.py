@@ -118,7 +118,7 @@ class Link:
             try:
                 await bootstrap
             except KafkaError as error:
-                # The bootstrap of another call may have had less time than this one.
+                # ``bootstrap_async`` may have returned the bootstrap of another call, which had less time.
                 is_early = isinstance(error, KafkaTimeoutError) and time.monotonic() < deadline
                 if self.manager.closed or not is_early:  # an earlier failure of a connection may be the cause
                     raise self.manager.last_failure or error from error
@@ -193,7 +193,7 @@ class _Loop(NetworkSelector):
         self.link = link
 
     def halt(self) -> None:
-        """End the loop.  Call it on the loop's thread: a stop from outside is lost before the loop runs."""
+        """End the loop.  Call it on the loop's thread: others cannot stop a loop before it runs."""
         with suppress(RuntimeError):  # stop() ends by joining its own thread, which raises RuntimeError
             self.stop(timeout_ms=0)
 

@@ -256,7 +256,7 @@ def _combinations(values: Mapping[str, Sequence[T]]) -> list[dict[str, T]]:
 
 
 def _name(group: str, scale: float, surroundings: Mapping[str, float]) -> str:
-    """Name a load and its surroundings.  Numbers keep all digits: outcomes with equal names are compared."""
+    """Name a load and its surroundings.  With all digits, different loads get different names."""
     values = [f"{name}={value:.15g}" for name, value in sorted(surroundings.items())]
     return " ".join((group, *[f"x{scale:.15g}"] * (scale != 1), *values))
 

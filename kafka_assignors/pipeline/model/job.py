@@ -52,7 +52,7 @@ class LoadReport:
         refused: samples dropped by Spark because they are behind the newest one by more than ``forget_s``.
         steps: rows written.
         qualities: quality -> number of steps.
-        unread: writers whose samples the model does not read, because they are newer than its checkpoint.
+        unread: writers that the model does not read, because they appeared after its checkpoint was made.
         gone: files of samples that were deleted between planning and reading of a batch.
     """
 

@@ -21,8 +21,8 @@ class OffsetsReport:
     """Counts of the records read."""
 
     records: int = 0  # number of records
-    kinds: Mapping[str, int] = field(default_factory=dict)  # of ``KINDS`` -> records without a problem
-    problems: Mapping[str, int] = field(default_factory=dict)  # of ``PROBLEMS`` -> dropped records
+    kinds: Mapping[str, int] = field(default_factory=dict)  # kind of record -> records without a problem
+    problems: Mapping[str, int] = field(default_factory=dict)  # problem -> dropped records
     first: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # problem -> partition, offset
     landed: int = 0  # number of commits and tombstones of the wanted groups
     since: datetime | None = None  # time of the first landed commit or tombstone; None: none landed

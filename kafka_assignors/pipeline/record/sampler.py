@@ -159,9 +159,9 @@ class _Stream(_Reader, DataSourceStreamReader):
         last = max(self._last, start["tick"] if start else 0)
         now, waited_s = self._now(), self._monotonic() - self._last_at
         tick = max(now, last)
-        # Sampling must go on if the clock was set back.  If it is before the last tick, wait for ``every_s``,
-        # less a tenth, because triggers come early.  If it repeats the last tick, wait twice ``every_s``,
-        # because the trigger may only be early.
+        # Sampling must go on if the clock was set back.  If the time is before the last tick, wait for
+        # ``every_s``, less a tenth, because triggers come early.  If the time is still in the last tick, the
+        # clock may be right and the trigger early, so wait twice ``every_s``.
         if tick == last and waited_s > (0.9 if now < last else 2) * self._wanted.every_s:
             tick += 1
         if tick > self._last:

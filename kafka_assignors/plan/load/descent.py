@@ -12,7 +12,7 @@ from kafka_assignors.plan.load.exchange import Pair, RatedExchange, best_bundles
 from kafka_assignors.plan.load.working_plan import Budget, Exchange, WorkingPlan
 
 _MOST_COMPARED = 8
-"""Maximum number of partners compared, of those with an improving exchange; then the best is made."""
+"""After this many partners with an improving exchange, the best of these exchanges is made."""
 
 _PAIR_WORK = 2000
 """Fixed cost of examining two members, in partitions examined."""

@@ -30,8 +30,8 @@ class StatefulOptions(Options):
         topology: the subtopologies of the application.
         acceptable_recovery_lag: a copy at most this many records behind its changelog counts as caught up.
         num_standby_replicas: standbys of each task.
-        max_warmup_replicas: warm-ups built at a time in the whole group.  While topologies differ, the limit
-            applies separately to each set of subtopologies that the same members can run.
+        max_warmup_replicas: warm-ups built at a time in the whole group.  While members have different
+            topologies, subtopologies that exactly the same members can run have a limit of their own.
         balance_factor: number of tasks by which two members may differ.
         probing_rebalance_interval_ms: time until a probing rebalance, which is requested while a better plan
             waits for copies.
