@@ -228,7 +228,7 @@ def lines(report: PipelineReport) -> Iterator[str]:
     if report.fed:
         yield f"feed: {report.fed:,} forecasts sent"
     if report.unfed:
-        yield f"feed: {report.unfed:,} failed writes; the next successful one includes their forecasts"
+        yield f"feed: {report.unfed:,} failed attempts; the next successful write includes their forecasts"
     yield from (f"down at the end: {name}: {why}" for name, why in sorted(report.down.items()))
 
 

@@ -75,7 +75,7 @@ def test_report_has_all_counts_and_dropped_samples() -> None:
         "  2 steps with a recreated topic or a reset group",
         "  not read: samples of writers added after the model's first start: import",
         "feed: 12 forecasts sent",
-        "feed: 1 failed writes; the next successful one includes their forecasts",
+        "feed: 1 failed attempts; the next successful write includes their forecasts",
         "down at the end: feed: no broker answers",
     ):
         assert any(report_line.startswith(line) for report_line in report_lines), (line, report_lines)
