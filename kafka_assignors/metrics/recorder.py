@@ -140,8 +140,8 @@ class Recorder:
     ) -> None:
         """Record a plan that this member made.
 
-        ``metrics`` is ``result.metrics``, which takes time to measure.  ``forecasts`` is the number of
-        partitions with a forecast; None: the strategy has no forecasts.
+        ``metrics`` is ``result.metrics``, passed because each access measures again.  ``forecasts`` is the
+        number of partitions with a forecast; None: the strategy has no forecasts.
         """
         moves = new_moves(result, metrics.moved, self._waiting)
         self._planned = _Plan(plan_figures(result, metrics, milliseconds, forecasts), causes, moves)

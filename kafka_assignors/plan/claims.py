@@ -5,11 +5,12 @@ partitions it lost long ago, and a broken client claims partitions that do not e
 KIP-341's fix, and KIP-792's generations):
 
 - the claim of the highest generation wins;
-- if two claims on a partition have the highest generation, they cancel out: the partition has no owner;
+- if two claims on a partition have the highest generation, they cancel out: the partition is *disputed*, and
+  has no owner;
 - a member *holds* a partition if its claim has the highest generation and it keeps its partitions during a
   rebalance (``Member.still_owns``): no other member gets the partition until the holder has revoked it;
-- if no member holds the partition by this rule, a claim without a generation counts, because it may be
-  current (kafka-python's own members claim so): its member holds the partition if it keeps its partitions;
+- if no member holds the partition by this rule, a member that claims it without a generation holds it, if it
+  keeps its partitions: the claim may be current, because kafka-python's own members send no generation;
 - claims on unknown topics and on partitions out of range are refused.
 """
 
@@ -40,9 +41,8 @@ class Claims:
             members of the same generation have not; else ``NO_MEMBER``.
         holders: partition -> all members that hold it, for contested partitions only.
         refused: member id -> number of its claims on partitions that do not exist.
-        disputed: a partition is disputed if several claims on it have the highest generation.  Each of these
-            claimants but the most senior one has an entry: member id -> (most senior claimant of the last
-            such partition, number of such partitions).
+        disputed: member id -> (most senior claimant of its last disputed partition, number of its disputed
+            partitions).  The most senior claimant of a partition has no entry for it.
     """
 
     owner: Owners

@@ -28,7 +28,10 @@ Ownership = Mapping[str, Sequence[int]]
 """Topic -> numbers of its partitions."""
 
 MOST_CELLS = 2**24
-"""Limit of planning by racks: pairs of topic and rack set, times members.  A cell takes 80 bytes."""
+"""Maximum number of cells for planning by racks.
+
+Each member has a cell for each pair of a topic and a set of racks of its partitions.  It takes 80 bytes.
+"""
 
 UNKNOWN_LAG = -1
 """In ``Group.lags``: the lag is unknown."""

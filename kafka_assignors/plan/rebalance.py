@@ -48,9 +48,9 @@ class Rebalance(NamedTuple):
     def has_second_round(self) -> bool:
         """Whether another round follows, because a member has to revoke a partition that it claims.
 
-        It has to if this round holds the partition back or gives it to another member, or if the partition
-        has no subscriber or does not exist.  If a member lists a partition twice, the second entry counts as
-        one to revoke.  Linear in the partitions and the members' topics.
+        A member has to revoke a partition that this round holds back or gives to another member, and one
+        that has no subscriber or does not exist.  If a member lists a partition twice, the second entry
+        counts as one to revoke.  Linear in the partitions and the members' topics.
         """
         holder, owners, unlisted = self.claims.holder, self.assigned.owners, self.assigned.unlisted
         cooperative = [member for member in self.group.members if member.still_owns]

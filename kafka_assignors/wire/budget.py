@@ -1,5 +1,7 @@
 """User data of an assignment in a large group: the member's budget, and perhaps its partitions.
 
+The budget is the number of bytes that claims and user data may take when the member joins next.
+
 - the byte ``CLASSIC_ONLY``, three letters, uint8 version 1;
 - int32 budget; -1: the last one stays, 2**31-1: no limit;
 - uint8 whether the partitions follow, and the partitions (`compact_ownership`);

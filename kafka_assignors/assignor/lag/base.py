@@ -79,7 +79,7 @@ class LagAssignor(Assignor):
 
     @property
     def min_improvement(self) -> float:
-        """Minimum relative reduction of the largest load for which the leader requests a rebalance."""
+        """The leader requests a rebalance if it lowers the largest load by at least this fraction."""
         return 0.1
 
     @property

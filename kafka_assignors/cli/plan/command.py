@@ -61,7 +61,8 @@ def _checked_name(strategy: str) -> str:
     metavar="NAME",
     type=_checked_name,
     help=f"The strategy, {KNOWN}.  "
-    f"[default: with --file the file's, else {DEFAULT_STRATEGY}; with --group the one that the group runs]",
+    "[default: with --group the one that the group runs; with --file the one that the file names, or "
+    f"{DEFAULT_STRATEGY} if it names none]",
 )
 @click.option(
     "--option", "options", metavar="NAME=VALUE", multiple=True, help="An option of the strategy; repeatable."

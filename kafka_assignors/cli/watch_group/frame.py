@@ -162,7 +162,7 @@ class Frame:
         totals += f"{counted(len(topics), 'topic')}, lag {_sum(self.last.partitions, lags)}"
         if any(lags.values()):
             worst = max(lags, key=lambda tp: lags[tp])
-            totals += f", most {lags[worst]:,} of {partition_name(*worst)}"
+            totals += f", largest {lags[worst]:,} on {partition_name(*worst)}"
         return totals
 
     def _lag_notes(self, now_s: float) -> list[str]:

@@ -39,8 +39,8 @@ _DEFAULTS = {"reconnect_backoff_max_ms": 1000}
 _WITH_REQUESTS = ("kafka.net.connection", "kafka.protocol.parser")
 """Loggers that print whole requests at DEBUG, also those with a password."""
 _IN_FLIGHT = 10_000
-"""Practically no limit, because a limit does harm: if twice as many requests wait for a connection,
-kafka-python never sends the second half."""
+"""Practically no limit, because a limit does harm: if twice as many requests as the limit wait for a
+connection, kafka-python never sends the second half."""
 _MOST_HANG_UPS = 3
 """After so many disconnects during authentication, the broker counts as one that denies access."""
 
@@ -120,7 +120,8 @@ class Link:
             except KafkaError as error:
                 # ``bootstrap_async`` may have returned the bootstrap of another call, which had less time.
                 is_early = isinstance(error, KafkaTimeoutError) and time.monotonic() < deadline
-                if self.manager.closed or not is_early:  # an earlier failure of a connection may be the cause
+                if self.manager.closed or not is_early:
+                    # A connection that failed earlier says more than the timeout.
                     raise self.manager.last_failure or error from error
 
     def run(self, call: Callable[..., Awaitable[_T]], *args: Any, timeout_s: float) -> _T:
@@ -193,7 +194,7 @@ class _Loop(NetworkSelector):
         self.link = link
 
     def halt(self) -> None:
-        """End the loop.  Call it on the loop's thread: others cannot stop a loop before it runs."""
+        """End the loop.  Call it on the loop's thread: another thread cannot stop the loop before it runs."""
         with suppress(RuntimeError):  # stop() ends by joining its own thread, which raises RuntimeError
             self.stop(timeout_ms=0)
 
@@ -238,7 +239,7 @@ class _Manager(KafkaConnectionManager):
 
 def _was_authenticating(connection: Any) -> bool:
     """Whether a SASL connection ended before it was ready, but after its first response, to ApiVersions."""
-    # A proxy whose brokers restart hangs up before that response.
+    # A connection that ends before that response may be that of a proxy whose brokers restart.
     return bool(connection.sasl_enabled and connection.parser) and ApiVersionsRequest.API_KEY not in {
         getattr(header, "request_api_key", None)  # a raw SASL token has none
         for header in connection.parser.in_flight_requests

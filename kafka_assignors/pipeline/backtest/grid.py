@@ -205,7 +205,8 @@ def candidates(
     Args:
         names: names of the strategies, or ``module:Class``.
         given: parameter -> values to try, of the strategies' options and of `CHOICES`.
-        forecasts: whether any history has forecasts; ``Grid.trials`` skips histories without.
+        forecasts: whether any history has forecasts.  On a history without, ``Grid.trials`` tries no
+            candidate that uses forecasts.
 
     Raises:
         OptionError: a parameter has an invalid value, or no strategy has it.

@@ -108,9 +108,10 @@ def start_load_model(
         every_s: seconds from the start of one batch to the start of the next.
         forget_s: the state of a partition without samples is dropped after this time, seconds.
         files_per_batch: maximum files of each writer in a batch; None: no limit.  With a limit and several
-            writers, one writer gets ahead in a backlog, and samples of the others are late.  Without a limit,
-            a Python worker holds the backlog of one bucket of partitions (``model``), at about 200 bytes a
-            sample: 12 MB a partition for a week of samples every 10 s.
+            writers, the files of one writer may be of later times than those of the others in the same batch.
+            In a backlog, samples of the others are then dropped as late.  Without a limit, a Python worker
+            holds the backlog of one bucket of partitions (``model``), at about 200 bytes a sample: 12 MB a
+            partition for a week of samples every 10 s.
         on_batch: called after each landed batch, with its rows of ``LOAD`` and the report so far.  An
             exception in it ends the run, and the next run repeats the batch.
 
