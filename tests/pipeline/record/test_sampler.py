@@ -193,7 +193,9 @@ def test_stream_samples_at_an_interval_and_finds_new_groups(
     group_rows = [row[3:] for row in rows if row[:2] == (f"{prefix}-1", topic)]
     assert (group_rows[0], group_rows[-1]) == ((0, 0, 0), (0, 7, 5))
     assert group_rows == sorted(group_rows)
-    assert (report.rows, report.groups, report.misses) == (len(rows), 2, {})
+    # `stop` may interrupt a batch that has landed; it is not reported.
+    assert len(rows) - report.rows in {0, 3}
+    assert (report.groups, report.misses) == (2, {})
     assert report.looks >= 3
     assert max(Counter((when, *row[:3]) for when, row in timed_rows).values()) == 1
 
@@ -231,7 +233,7 @@ def test_restart_of_the_broker_does_not_end_the_stream(
     finally:
         broker.stop()
     rows = [row for _, row in samples(spark, tmp_path / "root")]
-    assert len(rows) == report.rows
+    assert len(rows) - report.rows in {0, 1}  # `stop` may interrupt a batch that has landed
     assert {row[:4] for row in rows} == {(group, tp.topic, 0, 0)}
     assert rows[0][4:] == (3, 1)
     assert rows[-1][4:] == (7, 1)
