@@ -10,6 +10,7 @@ called ``above`` and ``below``.
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
@@ -18,6 +19,8 @@ from kafka_assignors.errors import OptionError
 from kafka_assignors.strict_json import LONGEST, json_or_text
 
 T = TypeVar("T")
+
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def is_whole(value: object, least: float = -math.inf, most: float = math.inf) -> bool:
@@ -32,6 +35,11 @@ def is_number(value: object, least: float = -math.inf, most: float = math.inf) -
     return least <= value <= most and abs(value) <= sys.float_info.max  # an int may be larger
 
 
+def is_topic(name: object) -> bool:
+    """Whether a value is a name that Kafka allows for a topic."""
+    return isinstance(name, str) and name not in {".", ".."} and _TOPIC.fullmatch(name) is not None
+
+
 def is_port(text: str) -> bool:
     """Whether a text is the number of a TCP port."""
     return len(text) <= 5 and text.isascii() and text.isdecimal() and 0 < int(text) < 65536
@@ -41,7 +49,7 @@ def wrong(option: str, expected: str, value: object) -> OptionError:
     """Make an error that shows the invalid value."""
     try:
         shown = f"{value!r:.{LONGEST}}"
-    except Exception:  # such as an int of more than 4,300 digits
+    except ValueError:  # an int of more than 4,300 digits
         shown = f"an unprintable {type(value).__name__}"
     return OptionError(option, f"expected {expected}, got {shown}")
 

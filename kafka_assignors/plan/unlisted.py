@@ -14,7 +14,6 @@ The rules of ``resolve`` decide between several claimants.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -24,14 +23,13 @@ from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims, resolve
 from kafka_assignors.plan.model import NO_MEMBER, Group, Member, Ownership
+from kafka_assignors.validators import is_topic
 
 PARTITION_NUMBER_LIMIT = 1_000_000
 """Largest plausible number of partitions of one topic; brokers hold fewer."""
 
 MOST_CLAIMS = 100_000
 """Largest plausible number of partitions of one member; the broker's group record has no room for more."""
-
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def unlisted_owners(group: Group, claims: Claims) -> dict[str, dict[str, list[int]]]:
@@ -121,7 +119,7 @@ def _unlisted_claims(group: Group, member: Member) -> dict[str, list[int]]:
     """The member's plausible claims on partitions that the group does not list; none if they are too many."""
     claimed: dict[str, list[int]] = {}
     for topic, numbers in member.owned.items():
-        if topic not in member.topics or not _TOPIC.fullmatch(topic) or topic in {".", ".."}:
+        if topic not in member.topics or not is_topic(topic):
             continue
         count = group.topics.get(topic, 0)
         if unlisted := [number for number in numbers if count <= number < PARTITION_NUMBER_LIMIT]:

@@ -6,16 +6,15 @@ partition 3 of `orders` and of `payments` go to the same member, and share the s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kafka_assignors.errors import TopologyError
 from kafka_assignors.plan.model import TopicPartition, shown
+from kafka_assignors.validators import is_topic
 from kafka_assignors.wire.stateful.task_section import Task
 
-_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # the names Kafka allows for topics
 _LONGEST_ID = 200  # an id and a partition number also name a directory
 
 
@@ -52,7 +51,7 @@ class Subtopology:
         if not self.has_changelog:
             return None
         topic = self.changelog or f"{application}-{self.id}-changelog"
-        if not _is_topic(topic):
+        if not is_topic(topic):
             raise TopologyError(
                 f"subtopology {self.id}: {shown(topic)} is no valid topic name: set `changelog`"
             )
@@ -155,7 +154,7 @@ class Topology:
 
 
 def _check(subtopology: Subtopology) -> None:
-    if not _is_topic(subtopology.id) or len(subtopology.id) > _LONGEST_ID:
+    if not is_topic(subtopology.id) or len(subtopology.id) > _LONGEST_ID:
         raise TopologyError(
             f"{_printable(subtopology.id)} is no valid subtopology id: "
             f"use up to {_LONGEST_ID} letters, digits, . _ and -"
@@ -164,7 +163,7 @@ def _check(subtopology: Subtopology) -> None:
     if not isinstance(topics, tuple) or not topics:
         raise TopologyError(f"subtopology {subtopology.id}: topics must be a tuple of at least one name")
     for topic in (*subtopology.topics, *([subtopology.changelog] if subtopology.changelog else [])):
-        if not _is_topic(topic):
+        if not is_topic(topic):
             raise TopologyError(f"subtopology {subtopology.id}: {_printable(topic)} is no valid topic name")
     if subtopology.changelog and not subtopology.has_changelog:
         raise TopologyError(
@@ -174,7 +173,3 @@ def _check(subtopology: Subtopology) -> None:
 
 def _printable(name: object) -> str:
     return shown(name) if isinstance(name, str) else repr(name)[:40]
-
-
-def _is_topic(name: object) -> bool:
-    return isinstance(name, str) and name not in {".", ".."} and _NAME.fullmatch(name) is not None

@@ -82,6 +82,25 @@ def test_error_of_a_part_names_the_part() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "valid"),
+    [
+        ("a.B_9-", True),
+        ("x" * 249, True),
+        ("...", True),
+        ("", False),
+        ("x" * 250, False),
+        (".", False),
+        ("..", False),
+        ("a b", False),
+        ("a\n", False),
+        (5, False),
+    ],
+)
+def test_topic_has_a_name_that_kafka_allows(name: object, valid: bool) -> None:
+    assert check.is_topic(name) is valid
+
+
+@pytest.mark.parametrize(
     ("port", "valid"), [("1", True), ("65535", True), ("0", False), ("65536", False), ("1" * 5000, False)]
 )
 def test_port_has_sixteen_bits(port: str, valid: bool) -> None:

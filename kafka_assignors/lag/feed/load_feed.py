@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +10,7 @@ from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.feed.consumer import FeedConsumer
 from kafka_assignors.lag.feed.reader import FeedReader
 from kafka_assignors.lag.settings import fetch_settings
-from kafka_assignors.validators import error_of_part, instance, positive, wrong
-
-_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+from kafka_assignors.validators import error_of_part, instance, is_topic, positive, wrong
 
 _FROM_CONSUMER = {
     "group_id": "own",
@@ -47,7 +44,7 @@ class LoadFeed:
 
     def __post_init__(self) -> None:
         instance("load_source", self.topic, str, "the name of a topic")
-        if not _NAME.fullmatch(self.topic) or self.topic in {".", ".."}:
+        if not is_topic(self.topic):
             raise wrong("load_source", "the name of a topic", self.topic)
         try:
             if self.max_age_ms is not None:

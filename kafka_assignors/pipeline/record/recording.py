@@ -81,7 +81,8 @@ class Recording(StreamingQueryListener, Generic[ReportT]):
     def stop(self) -> ReportT:
         """End the stream after its batch, or after 5 s.
 
-        The next start repeats an interrupted batch, for which Spark may log an error.
+        The next start repeats an interrupted batch, for which Spark may log an error.  Its rows may have
+        landed already, and are then not in the report.
         """
         deadline = time.monotonic() + _BATCH_END_S
         while self.query.isActive and self.query.status["isTriggerActive"] and time.monotonic() < deadline:

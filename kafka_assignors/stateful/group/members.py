@@ -34,7 +34,7 @@ class JoinedGroup(Group):
 
     Attributes:
         subscriptions: of the members.
-        ends: task -> sum of the end offsets of its changelog partitions, where the leader knows them.
+        ends: task -> end offset of its changelog, where the leader knows it (see ``Holdings``).
     """
 
     subscriptions: Subscriptions = field(default_factory=dict)

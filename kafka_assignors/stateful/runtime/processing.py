@@ -67,7 +67,11 @@ class Processing:
                 self._rewind(partition, batch[taken].offset)
 
     def commit(self, wait_s: float = 0.0) -> bool:
-        """Commit all work (see ``Commits.commit``); return whether it is complete, damaged stores aside."""
+        """Commit all work (see ``Commits.commit``), but for tasks whose store is damaged.
+
+        Returns:
+            Whether the work of all other tasks is committed.
+        """
         result = self._commits.commit(self._tasks.actives.values(), wait_s)
         for active, error in result.damaged.items():
             self.suspend(active, error)

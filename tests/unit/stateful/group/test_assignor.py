@@ -12,6 +12,7 @@ import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import ConfigurationError
+from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.options import PlanReport
 from kafka_assignors.plan import NO_GENERATION, Claims, Group
 from kafka_assignors.stateful import (
@@ -409,6 +410,23 @@ def test_failing_warning_costs_no_standby(monkeypatch: pytest.MonkeyPatch) -> No
     assert {name: duties.standbys for name, duties in after.items()} == {
         name: duties.standbys for name, duties in before.items()
     }
+
+
+def test_assignments_of_the_fallback_keep_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the plan cannot be encoded, its copies must not be sent with the fallback's partitions."""
+    members = [Member(name, num_standby_replicas=1) for name in "ab"]
+    before = settled(*members)
+
+    def broken(*_: object) -> Any:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(convert, "encode_assignment", broken)
+    joining = [*members, Member("c", num_standby_replicas=1)]
+    given = members[0].assignor.assign(cluster(TOPICS), [member.joins() for member in joining])
+    assert {bytes(assignment.user_data) for assignment in given.values()} == {CLASSIC_ONLY}
+    for member in members:
+        duties = member.hears(given, 30)
+        assert set(duties.standbys) == set(before[member.name].standbys) - set(duties.actives)
 
 
 ADDED = Topology((*TOPOLOGY.subtopologies, Subtopology("added", ("w",))))
