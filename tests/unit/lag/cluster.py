@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
-from kafka.errors import KafkaTimeoutError
+from kafka.errors import KafkaTimeoutError, for_code
 from kafka.future import Future
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetFetchRequest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
@@ -50,14 +50,19 @@ class Cluster:
         self.asked: Counter[str] = Counter()  # partitions, by kind of request
         self.version = 99
         self.now = 0.0
+        self.link = cast(Link, FakeLink(self))
+
+    @property
+    def nodes(self) -> dict[TopicPartition, int]:
+        """The leader of each partition that has one."""
+        return {tp: leader for tp, leader in self.leaders.items() if leader >= 0}
 
     def fetch(
         self, *wanted: TopicPartition, timeout_ms: float = 2000, all_begins: bool = False, **config: Any
     ) -> Reading:
         """One fetch, to its end."""
-        link = self.make_link()
         gathering = Gathering(
-            cast(Link, link),
+            self.link,
             fetch_settings({"group_id": "g", "auto_offset_reset": "earliest", **config}, None, None),
             wanted or tuple(self.logs),
             self.now + timeout_ms / 1000,
@@ -68,17 +73,12 @@ class Cluster:
         self.gathering = gathering
         return gathering.reading()
 
-    def make_link(self) -> Any:
-        """Return the one link, a new one if there is none."""
-        self.link = getattr(self, "link", None) or _Link(self)
-        return self.link
-
     def oldest_unread(
         self, *positions: ReadPosition, timeout_ms: float = 2000, **config: Any
     ) -> OldestUnread:
         """One fetch of timestamps, to its end."""
         fetch = OldestUnreadFetch(
-            cast(Link, self.make_link()),
+            self.link,
             fetch_settings({"group_id": "g", **config}, None, "earliest"),
             positions,
             self.now + timeout_ms / 1000,
@@ -95,7 +95,11 @@ class Cluster:
         self.sent.append((kind, node))
         number = sum(1 for k, _ in self.sent if k == kind)
         self.allowed_ms = timeout_ms
-        wrong = self.faults(kind, node, number) or {}
+        try:
+            wrong = self.faults(kind, node, number) or {}
+        except KafkaTimeoutError:  # it took all the time it was given
+            self.now += timeout_ms / 1000
+            raise
         if isinstance(request, MetadataRequest):
             return self._metadata([t.name for t in request.topics])
         if isinstance(request, FindCoordinatorRequest):
@@ -195,45 +199,42 @@ def raises(error: Exception, kind: str | None = None, node: int | None = None, t
     return fail
 
 
-class _Link:
-    """A fake ``Link`` that completes at once."""
+class FakeLink:
+    """A fake ``Link``, and its manager, to a `Cluster` or `Brokers`; completes at once.
+
+    Attributes:
+        kept: keys of coordinators, which kafka-python keeps for ever.
+    """
 
     connection_failure: Exception | None = None
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, servers: Any) -> None:
+        self.manager = self
+        self.cluster = self
+        self.broker_version_data = SimpleNamespace(api_version=lambda _: servers.version)
         self.leaders: dict[TopicPartition, int] = {}
-        self.manager = _Manager(cluster)
-        self._cluster = cluster
+        self.kept: set[str] = set()
+        self._servers = servers
 
     async def ready(self, timeout_ms: float) -> None:
-        pass
+        """All brokers answer."""
 
-    def sleep(self, seconds: float) -> Future:
-        self._cluster.now += seconds
-        return Future().success(None)
+    def brokers(self) -> list[Any]:
+        return [SimpleNamespace(node_id=node) for node in sorted({1, *self._servers.nodes.values()})]
 
+    def add_coordinator(self, row: Any, _kind: object, key: str, **_: object) -> Any:
+        self.kept.add(key)
+        if row.error_code:
+            raise for_code(row.error_code)()
+        return row.node_id
 
-class _Manager:
-    last_failure: Exception | None = None
+    async def send(self, request: Any, node: int | None = None, *, request_timeout_ms: float) -> Any:
+        return self._servers.answer(request, node, request_timeout_ms)
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self.broker_version_data = SimpleNamespace(api_version=lambda _: cluster.version)
-        self.cluster = SimpleNamespace(
-            brokers=lambda: {*cluster.leaders.values()},
-            add_coordinator=lambda row, *_, **__: row.node_id,
-        )
+    async def sleep(self, seconds: float) -> None:
+        self._servers.now += seconds
 
-    def send(self, request: Any, node: int | None, request_timeout_ms: float) -> Future:
-        try:
-            return Future().success(self._cluster.answer(request, node, request_timeout_ms))
-        except KafkaTimeoutError as error:  # it took all the time it was given
-            self._cluster.now += request_timeout_ms / 1000
-            return Future().failure(error)
-        except Exception as error:
-            return Future().failure(error)
-
-    def call_soon(self, call: Callable[..., Awaitable[None]], *args: Any) -> Future:
+    def call_soon(self, call: Callable[..., Any], *args: Any) -> Any:
         run_now(call(*args))
         return Future().success(None)
 

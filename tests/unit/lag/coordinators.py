@@ -6,8 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
-from kafka.errors import KafkaTimeoutError, for_code
-from kafka.future import Future
+from kafka.errors import KafkaTimeoutError
 from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
@@ -15,7 +14,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka_assignors.lag.fetch.group import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.many_groups import GroupsFetch
-from tests.unit.lag.cluster import run_now
+from tests.unit.lag.cluster import FakeLink, run_now
 
 
 class Brokers:
@@ -42,7 +41,7 @@ class Brokers:
         run_now(fetch.run())
         return fetch
 
-    def answer(self, request: Any, node: int | None) -> Any:
+    def answer(self, request: Any, node: int | None, _timeout_ms: float) -> Any:
         kind = type(request).__name__.removesuffix("Request")
         number = sum(each[0] == kind for each in self.sent)
         if isinstance(request, FindCoordinatorRequest):
@@ -69,40 +68,6 @@ class Brokers:
             return SimpleNamespace(groups=[_new_description(g, code) for g, code in codes.items()])
         answers = [_commits(g, code, self.partitions) for g, code in codes.items()]
         return SimpleNamespace(groups=answers) if self.version >= 8 else answers[0]
-
-
-class FakeLink:
-    """A fake ``Link`` that completes at once.
-
-    Attributes:
-        kept: keys of coordinators, which kafka-python keeps for ever.
-    """
-
-    def __init__(self, brokers: Brokers) -> None:
-        self.manager = self
-        self.cluster = self
-        self.broker_version_data = SimpleNamespace(api_version=lambda _: brokers.version)
-        self._brokers = brokers
-        self.kept: set[str] = set()
-
-    def brokers(self) -> list[Any]:
-        return [SimpleNamespace(node_id=node) for node in sorted({1, *self._brokers.nodes.values()})]
-
-    def add_coordinator(self, row: Any, _kind: object, key: str, **_: object) -> Any:
-        self.kept.add(key)
-        if row.error_code:
-            raise for_code(row.error_code)()
-        return row.node_id
-
-    async def send(self, request: Any, node: int | None = None, *, request_timeout_ms: float) -> Any:
-        return self._brokers.answer(request, node)
-
-    async def sleep(self, seconds: float) -> None:
-        self._brokers.now += seconds
-
-    def call_soon(self, call: Callable[..., Any], *args: Any) -> Any:
-        run_now(call(*args))
-        return Future().success(None)
 
 
 def _description(group_id: str, code: int) -> Any:

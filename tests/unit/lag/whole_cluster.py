@@ -13,8 +13,8 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 from kafka_assignors.plan import TopicPartition
-from tests.unit.lag.cluster import Cluster, run_now
-from tests.unit.lag.coordinators import Brokers, FakeLink
+from tests.unit.lag.cluster import Cluster, FakeLink, run_now
+from tests.unit.lag.coordinators import Brokers
 
 T0 = TopicPartition("t", 0)
 
@@ -44,8 +44,6 @@ class WholeCluster(FakeLink):
             records.append(timestamp=int((time.time() - 100 * (10 - offset)) * 1000), key=None, value=b"x")
         records.close()
         self.logs.batches[T0] = [(9, bytes(records.buffer()))]
-        self.leaders: dict[TopicPartition, int] = {}
-        self.connection_failure = None
         self.list_error = 0
         self.listed: list[str] | None = None
         self.connected = 0
@@ -75,9 +73,6 @@ class WholeCluster(FakeLink):
     def wait_shut(self, timeout_s: float) -> bool:
         return timeout_s > 0
 
-    async def ready(self, timeout_ms: float) -> None:
-        pass
-
     async def send(self, request: Any, node: int | None = None, *, request_timeout_ms: float) -> Any:
         if isinstance(request, (FetchRequest, ListOffsetsRequest, MetadataRequest)):
             return self.logs.answer(request, node, request_timeout_ms)
@@ -85,7 +80,7 @@ class WholeCluster(FakeLink):
             names = [] if self.list_error else self.groups.nodes if self.listed is None else self.listed
             groups = [SimpleNamespace(group_id=name, protocol_type="consumer") for name in names]
             return SimpleNamespace(error_code=self.list_error, groups=groups)
-        return self.groups.answer(request, node)
+        return self.groups.answer(request, node, request_timeout_ms)
 
     def call_soon(self, call: Callable[..., Any], *args: Any) -> Any:
         self._check_open()

@@ -31,7 +31,6 @@ def fetch(*names: str, topics_like: str = ".*") -> dict[str, GroupOffsets]:
 
 
 def test_offsets_of_groups_have_the_time_at_which_they_were_read(whole: WholeCluster) -> None:
-    whole.logs.now = time.monotonic()
     groups = fetch("a", "bb", "a")
     assert {name: each.offsets for name, each in groups.items()} == {
         "a": {T0: Offsets(0, 10, 1)},

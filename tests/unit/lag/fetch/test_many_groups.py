@@ -22,8 +22,8 @@ from kafka_assignors.lag.fetch.many_groups import EndsFetch, GroupNamesFetch, Gr
 from kafka_assignors.lag.fetch.sending import FEW
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
-from tests.unit.lag.cluster import Cluster, errors, run_now
-from tests.unit.lag.coordinators import Brokers, FakeLink
+from tests.unit.lag.cluster import Cluster, FakeLink, errors, run_now
+from tests.unit.lag.coordinators import Brokers
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 DENIED = GroupAuthorizationFailedError.errno
@@ -197,7 +197,7 @@ def test_silent_broker_leaves_the_groups_of_the_others(refusals: int) -> None:
 
 def test_broker_that_refuses_until_the_deadline_is_a_failure() -> None:
     link = Listing(refusals=99)
-    brokers = link._brokers
+    brokers = link._servers
     fetch = GroupNamesFetch(cast(Link, link), 1, clock=lambda: brokers.now)
     fetch.run().send(None)
     assert fetch.names == {"g1", "s", "no-members"}
@@ -210,8 +210,9 @@ def test_broker_that_refuses_until_the_deadline_is_a_failure() -> None:
 
 def ends(cluster: Cluster, timeout_s: float = 2, **options: Any) -> EndsFetch:
     settings = fetch_settings({}, "-", "earliest")
-    link = cast(Link, cluster.make_link())
-    fetch = EndsFetch(link, settings, tuple(cluster.logs), timeout_s, clock=lambda: cluster.now, **options)
+    fetch = EndsFetch(
+        cluster.link, settings, tuple(cluster.logs), timeout_s, clock=lambda: cluster.now, **options
+    )
     run_now(fetch.run())
     return fetch
 

@@ -19,7 +19,7 @@ from kafka_assignors.lag.fetch.records import FirstRecord, first_record
 from kafka_assignors.lag.reading import ReadPosition
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
-from tests.unit.lag.cluster import Cluster, Faults, errors, raises
+from tests.unit.lag.cluster import Cluster, FakeLink, Faults, errors, raises
 from tests.unit.lag.fetch.record_batches import ATTRIBUTES, batch, marker
 
 A0, A1, B0 = (TopicPartition(*tp) for tp in [("a", 0), ("a", 1), ("b", 0)])
@@ -299,30 +299,22 @@ def test_answer_without_the_partition_is_retried() -> None:
 # --- the budget --------------------------------------------------------------------------------------------
 
 
-class Network:
+class Network(FakeLink):
     """A link whose responses are on their way until every request that can be sent was sent.
 
     Attributes:
         most: highest number of bytes on their way at the same time.
     """
 
-    connection_failure = None
-
     def __init__(self, cluster: Cluster) -> None:
-        self.leaders: dict[TopicPartition, int] = {}
-        self.manager = self
-        self.cluster = SimpleNamespace(brokers=lambda: {*cluster.leaders.values()})
+        super().__init__(cluster)
         self.most = self._now = 0
-        self._answer = cluster.answer
-
-    async def ready(self, timeout_ms: float) -> None:
-        """All brokers answer."""
 
     def call_soon(self, call: Any, *args: Any) -> asyncio.Task[None]:
         return asyncio.ensure_future(call(*args))
 
-    async def send(self, request: Any, node: int | None, request_timeout_ms: float) -> Any:
-        response = self._answer(request, node, request_timeout_ms)
+    async def send(self, request: Any, node: int | None = None, *, request_timeout_ms: float) -> Any:
+        response = await super().send(request, node, request_timeout_ms=request_timeout_ms)
         if not isinstance(request, FetchRequest):
             return response
         size = sum(len(row.records) for topic in response.responses for row in topic.partitions)
