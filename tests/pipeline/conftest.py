@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from kafka_assignors.broker import development_broker
+from kafka_assignors.cli.backtest import command as cli_backtest
+from kafka_assignors.cli.pipeline import recording as cli_recording
+from kafka_assignors.cli.size import command as cli_size
 from kafka_assignors.pipeline.session import local_session
+from tests.integration.conftest import FreshNames
 from tests.support.broker.backend import own_backend
+
+
+def settings_of(bootstrap: str) -> dict[str, Any]:
+    """Return the connection settings of a broker."""
+    return {"bootstrap_servers": [bootstrap]}
 
 
 @pytest.fixture(scope="session")
@@ -19,8 +30,21 @@ def bootstrap() -> Iterator[str]:
         yield broker.bootstrap
 
 
+@pytest.fixture(scope="module")
+def names(bootstrap: str) -> FreshNames:
+    """Topics and groups of that broker."""
+    return FreshNames(bootstrap)
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Run the session the pipeline runs, with two cores."""
     with local_session("kafka-assignors tests", cores=2) as session:
         yield session
+
+
+@pytest.fixture
+def _this_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the commands use the running session, and keep it running."""
+    for command in (cli_backtest, cli_recording, cli_size):
+        monkeypatch.setattr(command, "session", lambda *_, **__: nullcontext(spark))

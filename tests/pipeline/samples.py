@@ -81,6 +81,23 @@ def write_file(root: Path, writer: str, number: int, looks: Iterable[Look]) -> P
     return hidden.rename(file)
 
 
+def cut(file: Path) -> None:
+    """Cut a file to its first half, as an interrupted copy does."""
+    data = file.read_bytes()
+    overwrite(file, data[: len(data) // 2])
+
+
+def empty(file: Path) -> None:
+    """Empty a file."""
+    overwrite(file, b"")
+
+
+def overwrite(file: Path, data: bytes) -> None:
+    """Replace the content of a file without its checksum, which would reveal the change."""
+    file.write_bytes(data)
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+
 def keep(root: Path) -> Path:
     """Copy a folder, so that each test can `restore` it instead of making it."""
     shutil.copytree(root, _kept(root))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,16 +16,7 @@ from kafka_assignors.errors import HistoryError
 from kafka_assignors.pipeline.history import read_history
 from tests.support.forecast.loads import START, busy_group, write_load
 
-
-@pytest.fixture(autouse=True)
-def _this_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the command use the running session, and keep it running."""
-
-    @contextmanager
-    def session(*_: object, **__: object) -> Iterator[SparkSession]:
-        yield spark
-
-    monkeypatch.setattr(cli_size, "session", session)
+pytestmark = pytest.mark.usefixtures("_this_session")
 
 
 @pytest.fixture

@@ -26,6 +26,8 @@ from kafka_assignors.pipeline.tables.storage import Storage
 from tests.pipeline.samples import (
     START,
     Look,
+    cut,
+    empty,
     keep,
     land,
     load_rows,
@@ -220,13 +222,13 @@ def test_damaged_file_is_named_and_stays_in_the_list(spark: SparkSession, record
     first = (recorded / COMPACT).with_name("0").read_text()
     victim = next(file for file in on_disk(recorded) if file in first)
     [file] = recorded.rglob(victim)
-    file.write_bytes(b"")
-    file.with_name(f".{victim}.crc").unlink()
+    empty(file)
     with pytest.raises(PipelineError, match=victim):
         maintain(spark, str(recorded), files=5, now=TODAY)
     assert (recorded / COMPACT).read_text() == text
 
 
+@pytest.mark.long
 def test_missing_file_keeps_only_its_day_from_being_merged(spark: SparkSession, tmp_path: Path) -> None:
     """The days after it are merged, and the list loses the day once it is too old."""
     record(spark, tmp_path, range(10), hours_apart=2)  # files 0 to 5 are of the first day
@@ -343,8 +345,7 @@ def test_damaged_day_of_the_load_does_not_hold_up_another(
 ) -> None:
     model_days(spark, tmp_path, range(5))
     victim = min((tmp_path / "load" / "date=2013-11-09").glob("*.parquet"))
-    victim.write_bytes(b"")
-    victim.with_name(f".{victim.name}.crc").unlink(missing_ok=True)
+    empty(victim)
     with pytest.raises(PipelineError, match=f"{victim} is not a complete Parquet file"):
         maintain(spark, str(tmp_path), now=LATER)
     assert "10 merged-000000004.parquet" in load_files(tmp_path)
@@ -392,8 +393,7 @@ def test_setting_of_a_session_loses_no_row_in_a_merge(
     """With this one Spark would leave out the rows of a damaged file."""
     model_days(spark, tmp_path, range(3))
     victim = min((tmp_path / "load" / "date=2013-11-09").glob("*.parquet"))
-    victim.write_bytes(victim.read_bytes()[:-100])
-    victim.with_name(f".{victim.name}.crc").unlink(missing_ok=True)
+    cut(victim)
     small = load_files(tmp_path)
     spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
     try:

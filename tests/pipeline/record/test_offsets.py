@@ -24,14 +24,10 @@ from kafka_assignors.pipeline.tables.reading import read_samples
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit
+from tests.pipeline.conftest import settings_of
 from tests.support.broker.backend import own_backend
 from tests.support.offsets.cases import BAD, GOOD, KEY, VALUE, Record
 from tests.support.offsets.records import commit_key, commit_value, text
-
-
-@pytest.fixture(scope="module")
-def names(bootstrap: str) -> FreshNames:
-    return FreshNames(bootstrap)
 
 
 def send(bootstrap: str, topic: str, *records: Record) -> None:
@@ -44,10 +40,6 @@ def send(bootstrap: str, topic: str, *records: Record) -> None:
         producer.flush()
     finally:
         producer.close()
-
-
-def settings_of(bootstrap: str) -> dict[str, Any]:
-    return {"bootstrap_servers": [bootstrap]}
 
 
 def test_problems_are_counted_and_the_first_of_each_is_logged(

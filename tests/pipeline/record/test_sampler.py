@@ -27,6 +27,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import PASSWORD, guarded_broker
 from tests.integration.lagging import commit, write
+from tests.pipeline.conftest import settings_of
 from tests.support.waiting import until
 
 # kafka-python 3.0 does not close the socket of a connection that was refused.
@@ -34,15 +35,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
 
 PATIENCE_S = 240.0
 Sample = tuple[str, str, int, int, int, int]
-
-
-def settings_of(bootstrap: str) -> dict[str, Any]:
-    return {"bootstrap_servers": [bootstrap]}
-
-
-@pytest.fixture(scope="module")
-def names(bootstrap: str) -> FreshNames:
-    return FreshNames(bootstrap)
 
 
 def samples(spark: SparkSession, root: Path) -> list[tuple[datetime, Sample]]:
@@ -241,6 +233,7 @@ def test_restart_of_the_broker_does_not_end_the_stream(
     assert warns_of(caplog, "groups cannot be listed")
 
 
+@pytest.mark.long
 def test_groups_and_topics_without_authorization(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

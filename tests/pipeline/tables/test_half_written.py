@@ -22,7 +22,8 @@ from kafka_assignors.pipeline.model.sink import read_load
 from kafka_assignors.pipeline.session import STREAMING
 from kafka_assignors.pipeline.tables.landing import land_stream
 from kafka_assignors.pipeline.tables.reading import read_samples
-from tests.pipeline.samples import Look, load_rows, samples_stream, write_file
+from tests.pipeline.samples import Look, cut, empty, load_rows, overwrite, samples_stream, write_file
+from tests.support.quick import long, quick
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=0)
 MINUTES = 5  # of looks in a file
@@ -30,20 +31,9 @@ INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 Damage = Callable[[Path], None]
 
 
-def cut(file: Path) -> None:
-    """Cut a file to its first half."""
-    data = file.read_bytes()
-    file.write_bytes(data[: len(data) // 2])
-
-
-def empty(file: Path) -> None:
-    """Empty a file."""
-    file.write_bytes(b"")
-
-
 def zeros(file: Path) -> None:
     """Fill a file with zeros; it keeps its length."""
-    file.write_bytes(bytes(file.stat().st_size))
+    overwrite(file, bytes(file.stat().st_size))
 
 
 def looks(number: int) -> list[Look]:
@@ -70,11 +60,10 @@ def files(root: Path) -> list[Path]:
     return sorted((root / "samples").glob("*/date=*/*.parquet"))
 
 
-def overwrite(file: Path, damage: Damage) -> None:
+def harm(file: Path, damage: Damage) -> None:
     """Damage a file and keep its modification time, which decides its batch."""
     age = file.stat().st_mtime
     damage(file)
-    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
     if file.exists():
         os.utime(file, (age, age))
 
@@ -92,12 +81,7 @@ def refused(spark: SparkSession, root: Path, file: Path) -> None:
 
 @pytest.mark.parametrize(
     ("make", "damage"),
-    [
-        (dropped, cut),
-        pytest.param(dropped, empty, marks=pytest.mark.long),
-        pytest.param(landed, empty, marks=pytest.mark.long),
-        pytest.param(landed, zeros, marks=pytest.mark.long),
-    ],
+    [(dropped, cut), long(dropped, empty), long(landed, empty), long(landed, zeros)],
 )
 def test_model_stops_at_an_incomplete_file_and_continues_once_it_is_complete(
     spark: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path, int], Path], damage: Damage
@@ -109,7 +93,7 @@ def test_model_stops_at_an_incomplete_file_and_continues_once_it_is_complete(
     victim = make(spark, tmp_path, 1)
     make(spark, tmp_path, 2)
     whole = victim.read_bytes()
-    overwrite(victim, damage)
+    harm(victim, damage)
     refused(spark, tmp_path, victim)
     assert load_rows(read_load(spark, str(tmp_path))) == before
     victim.write_bytes(whole)
@@ -126,7 +110,7 @@ def test_deleted_file_is_counted_once_and_others_are_read(spark: SparkSession, t
     read = [write_file(tmp_path, "import", 0, looks(0)), landed(spark, tmp_path, 1)]
     assert run(spark, tmp_path).gone == 0
     victim = landed(spark, tmp_path, 2)
-    overwrite(victim, empty)
+    harm(victim, empty)
     refused(spark, tmp_path, victim)
     for file in (victim, *read):
         file.unlink()
@@ -150,7 +134,7 @@ def test_incomplete_file_is_found_in_any_batch_of_a_long_run(
     for batch in (9, 10):
         victim = files(tmp_path)[batch]
         whole = victim.read_bytes()
-        overwrite(victim, empty)
+        harm(victim, empty)
         with pytest.raises(PipelineError, match=victim.name):
             run(spark, tmp_path, files_per_batch=1)
         victim.write_bytes(whole)
@@ -179,14 +163,14 @@ def test_settings_of_spark_submit_do_not_replace_those_of_the_jobs(
             assert value != of_submit.conf.get(name) == STREAMING[name]
 
 
-@pytest.mark.parametrize("damage", [cut, empty, zeros, Path.unlink])
+@pytest.mark.parametrize("damage", quick([cut, empty, zeros, Path.unlink], Path.unlink))
 def test_history_of_samples_names_the_incomplete_file(
     spark: SparkSession, tmp_path: Path, damage: Damage
 ) -> None:
     """The list of files names it, so its loss is noticed."""
     victim = landed(spark, tmp_path, 0)
     landed(spark, tmp_path, 1)
-    overwrite(victim, damage)
+    harm(victim, damage)
     with pytest.raises(PipelineError, match=victim.name) as caught:
         read_samples(spark, str(tmp_path))
     assert "\n" not in str(caught.value)

@@ -18,8 +18,9 @@ from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.tables.landing import land_stream, write_samples
 from kafka_assignors.pipeline.tables.reading import Damage, read_samples, stream_samples, writers
 from kafka_assignors.pipeline.tables.schemas import SAMPLE_COLUMNS
-from tests.pipeline.samples import START, Look, samples_stream
+from tests.pipeline.samples import START, Look, cut, empty, overwrite, samples_stream
 from tests.pipeline.samples import samples_df as samples
+from tests.support.quick import quick
 
 ABOUT = {"topic": "t", "cluster": "c"}
 NOON = datetime.fromtimestamp(START, timezone.utc)  # about
@@ -136,24 +137,11 @@ def test_folder_without_samples_is_an_error(spark: SparkSession, root: str) -> N
         read_samples(spark, root)
 
 
-def cut(file: Path) -> None:
-    """Cut a file, as an interrupted copy does."""
-    data = file.read_bytes()
-    file.write_bytes(data[: len(data) // 2])
-    file.with_name(f".{file.name}.crc").unlink()
-
-
-def empty(file: Path) -> None:
-    file.write_bytes(b"")
-    file.with_name(f".{file.name}.crc").unlink()
-
-
 def text(file: Path) -> None:
-    file.write_text("time,group\n")
-    file.with_name(f".{file.name}.crc").unlink()
+    overwrite(file, b"time,group\n")
 
 
-@pytest.mark.parametrize("damage", [cut, empty, text])
+@pytest.mark.parametrize("damage", quick([cut, empty, text], cut))
 def test_damaged_file_is_named_or_skipped_and_counted(
     spark: SparkSession, root: str, damage: Callable[[Path], None]
 ) -> None:
