@@ -43,11 +43,6 @@ LOAD = LoadSettings(step_s=1.0, horizon_s=10.0, delay_s=1.0)
 REFUSED = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
 
 
-@pytest.fixture(scope="module")
-def names(bootstrap: str) -> FreshNames:
-    return FreshNames(bootstrap)
-
-
 @contextmanager
 def working(bootstrap: str, group: str, topic: str) -> Iterator[None]:
     """Write and commit about three times a second; partition 0 gets the most records."""
@@ -339,32 +334,17 @@ def test_restart_of_the_broker_loses_nothing(
 
 
 def command(*arguments: object) -> Result:
-    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments], catch_exceptions=False)
 
 
-@pytest.mark.parametrize("recorded", [False, long(True)], ids=["at once", "after record"])
-def test_run_once_processes_all_records_and_reports(
-    bootstrap: str, names: FreshNames, tmp_path: Path, *, recorded: bool
-) -> None:
-    group, topic, root = names.group(), names.topic(1), tmp_path / "here"
-    write(bootstrap, {TopicPartition(topic, 0): 7})
-    commit(bootstrap, group, {TopicPartition(topic, 0): 4})
-    options = [group, "--bootstrap", bootstrap, "--out", root, "--once", "--output", "json"]
-    if recorded:
-        assert_recorded(run_command("record", *options), commits=1)
-    report = run_command("pipeline", "run", *options, "--no-feed")
-    assert_recorded(report, commits=0 if recorded else 1)
-    assert report["load"]["samples"] == (3 if recorded else 2)
-    assert report["folder"] == str(root)
+def output_here(*arguments: object) -> Any:
+    """Run a command in this process; return its output, which is JSON."""
+    done = command(*arguments)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
 
 
-def assert_recorded(report: Any, *, commits: int) -> None:
-    assert report["samples"] == {"looks": 1, "rows": 1, "misses": {}}
-    assert report["offsets_topic"]["commits"] == commits
-    assert report["offsets_topic"]["problems"] == {}
-
-
-def run_command(*arguments: object) -> Any:
+def output_of_process(*arguments: object) -> Any:
     """Run a command in a process; return its output, which is JSON."""
     done = subprocess.run(
         [sys.executable, "-m", "kafka_assignors", *map(str, arguments)],
@@ -375,6 +355,33 @@ def run_command(*arguments: object) -> Any:
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+@pytest.mark.usefixtures("_this_session")
+@pytest.mark.parametrize(
+    ("output_of", "recorded"),
+    [(output_here, False), long(output_of_process, True)],
+    ids=["at once", "in a process, after record"],
+)
+def test_run_once_processes_all_records_and_reports(
+    bootstrap: str, names: FreshNames, tmp_path: Path, *, output_of: Callable[..., Any], recorded: bool
+) -> None:
+    group, topic, root = names.group(), names.topic(1), tmp_path / "here"
+    write(bootstrap, {TopicPartition(topic, 0): 7})
+    commit(bootstrap, group, {TopicPartition(topic, 0): 4})
+    options = [group, "--bootstrap", bootstrap, "--out", root, "--once", "--output", "json"]
+    if recorded:
+        assert_recorded(output_of("record", *options), commits=1)
+    report = output_of("pipeline", "run", *options, "--no-feed")
+    assert_recorded(report, commits=0 if recorded else 1)
+    assert report["load"]["samples"] == (3 if recorded else 2)
+    assert report["folder"] == str(root)
+
+
+def assert_recorded(report: Any, *, commits: int) -> None:
+    assert report["samples"] == {"looks": 1, "rows": 1, "misses": {}}
+    assert report["offsets_topic"]["commits"] == commits
+    assert report["offsets_topic"]["problems"] == {}
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from kafka_assignors.pipeline.model.sink import LoadSink, read_load
 from kafka_assignors.pipeline.tables.reading import read_samples
 from kafka_assignors.pipeline.tables.schemas import LOAD
 from kafka_assignors.pipeline.tables.storage import Storage
-from tests.pipeline.samples import START, Look, keep, land, load_rows, restore, samples_df, write_file
+from tests.pipeline.samples import START, Look, empty, keep, land, load_rows, restore, samples_df, write_file
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=120, max_gap_s=600)
 
@@ -98,7 +98,7 @@ def test_duplicates_and_disorder_change_nothing(spark: SparkSession) -> None:
 
 def test_stream_gives_the_same_rows_as_a_batch(spark: SparkSession, tmp_path: Path) -> None:
     """Samples land a few minutes at a time, some of them late by less than the delay."""
-    looks = sorted(busy(6, 180), key=lambda look: look.after + random.Random(repr(look)).randrange(110))
+    looks = sorted(busy(6, 120), key=lambda look: look.after + random.Random(repr(look)).randrange(110))
     total = LoadReport()
     for first in range(0, len(looks), 400):
         land(spark, tmp_path, looks[first : first + 400])
@@ -292,8 +292,7 @@ def test_damaged_checkpoint_is_an_error_with_a_remedy_that_keeps_the_samples(
     spark: SparkSession, learned: Path
 ) -> None:
     for file in (learned / "checkpoints" / "load" / "offsets").glob("[0-9]*"):
-        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-        file.write_bytes(b"")
+        empty(file)
     with pytest.raises(PipelineError, match=r"remove load/ and checkpoints/load \(samples are kept\)"):
         run(spark, learned)
 
