@@ -14,16 +14,19 @@ settings.register_profile("quick", max_examples=30, deadline=None)
 settings.register_profile("all", max_examples=400, deadline=None)
 settings.load_profile("quick")
 
-# Two halves of the hour of chaos: each run has a broker and two dozen members.
 _TOGETHER = (
     r"tests/integration/demo/test_(?!demo_ends|backtest)",
+    # Most tests of the guarded broker, which each worker starts: three groups, none of which takes longest.
+    r"tests/integration/(cli|lag)/(?:exporter/)?test_(?:exporter|feed|lag|lag_aware_faults|lag_faults|plan_lag|watch)\.",
+    r"tests/integration/stateful/test_(?:cluster|setup)\.",
+    # Two halves of the hour of chaos: each run has a broker and two dozen members.
     r"tests/integration/chaos/.*\[(\w+)-",
 )
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep a file's tests on one worker; and the tests that share a demo's run.
+    """Keep a file's tests on one worker; and the tests that share a demo's run or a broker.
 
     A pattern's tests share a worker if its groups match the same text.
     """
