@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -16,16 +18,30 @@ LIVE = [example for example in examples() if example.needs_a_broker]
 
 @pytest.fixture(scope="module")
 def orders(kafka_bootstrap: str) -> Iterator[str]:
-    """The broker, with the topic the examples read and something in it."""
-    admin = KafkaAdminClient(bootstrap_servers=kafka_bootstrap)
-    admin.create_topics([NewTopic("orders", num_partitions=4, replication_factor=1)])
-    producer = KafkaProducer(bootstrap_servers=kafka_bootstrap)
-    for i in range(20):
-        producer.send("orders", b"%d" % i, partition=i % 4)
-    producer.close()
-    yield kafka_bootstrap
-    admin.delete_topics(["orders"])
-    admin.close()
+    """The broker, with the topic the examples read.
+
+    Records are written until the end, because most examples read only new ones.
+    """
+    over = threading.Event()
+
+    def write() -> None:
+        for number in itertools.count():
+            producer.send("orders", b"%d" % number, partition=number % 4)
+            if over.wait(0.05):
+                return
+
+    thread = threading.Thread(target=write)
+    with (
+        KafkaAdminClient(bootstrap_servers=kafka_bootstrap) as admin,
+        KafkaProducer(bootstrap_servers=kafka_bootstrap) as producer,
+    ):
+        admin.create_topics([NewTopic("orders", num_partitions=4, replication_factor=1)])
+        thread.start()
+        yield kafka_bootstrap
+        over.set()
+        thread.join()
+        producer.flush()
+        admin.delete_topics(["orders"])
 
 
 @pytest.fixture
