@@ -29,6 +29,10 @@ class Fault(Enum):
 
 PROXY_FAULTS = frozenset({Fault.SLOW, Fault.SILENT, Fault.CUT, Fault.SHUT})
 STOP_FAULTS = frozenset({Fault.SHORT_STOP, Fault.LONG_STOP})
+QUICK_S = 30.0
+"""Time of the faults of `make test`; starting, settling and checking take a minute more."""
+QUICK_SEED = 9
+"""Gives each kind of fault within `QUICK_S`."""
 _GAP_S = (1.0, 4.0)
 _SESSIONS: dict[Fault, tuple[float, float]] = {  # duration of a fault, in session time-outs
     Fault.SLOW: (1.0, 3.0),

@@ -5,7 +5,15 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 
-from tests.integration.chaos.schedule import PROXY_FAULTS, STOP_FAULTS, Fault, Step, schedule
+from tests.integration.chaos.schedule import (
+    PROXY_FAULTS,
+    QUICK_S,
+    QUICK_SEED,
+    STOP_FAULTS,
+    Fault,
+    Step,
+    schedule,
+)
 
 SLOTS = 3
 SESSION_S = 3.0
@@ -28,6 +36,18 @@ def test_steps_of_all_kinds_are_in_order_and_within_a_minute() -> None:
         assert times == sorted(times)
         assert times[-1] < 60.0
         assert {step.fault for step in steps} == set(Fault)
+
+
+def test_quick_schedule_has_all_kinds_and_stops_a_member_while_others_take_over() -> None:
+    steps = drawn(QUICK_SEED, QUICK_S)
+    assert {step.fault for step in steps} == set(Fault)
+    first_stop, *_ = (step for step in steps if step.fault is Fault.LONG_STOP)
+    before = Counter(step.fault for step in steps if step.at_s < first_stop.at_s)
+    assert before[Fault.LEAVE] + before[Fault.KILL] == before[Fault.JOIN]  # so all others run
+    during = {
+        step.fault for step in steps if first_stop.at_s < step.at_s < first_stop.at_s + first_stop.for_s
+    }
+    assert not during & {Fault.BROKER, Fault.KILL, Fault.LEAVE}
 
 
 def test_each_fault_occurs_equally_often_until_the_end() -> None:
