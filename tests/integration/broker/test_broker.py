@@ -106,6 +106,7 @@ def test_end_of_the_block_leaves_no_process_or_file() -> None:
     broker.stop()  # twice is fine
 
 
+@pytest.mark.long
 def test_data_dir_keeps_records(tmp_path: Path) -> None:
     with development_broker("jars", data_dir=tmp_path / "new" / "dir, with comma") as broker:
         producer = KafkaProducer(bootstrap_servers=broker.bootstrap)

@@ -110,6 +110,7 @@ def test_port_in_use_is_one_line_and_starts_no_broker(cli: Cli) -> None:
     assert cli("status")[0] == 1
 
 
+@pytest.mark.long
 def test_ctrl_c_during_start_leaves_nothing(cli: Cli) -> None:
     process = cli.spawn("start", "--backend", "jars")
     started = psutil.Process(process.pid)
@@ -147,6 +148,7 @@ def test_foreground_command_ends_with_the_broker(cli: Cli) -> None:
     assert process.returncode == 0
 
 
+@pytest.mark.long
 def test_dead_broker_is_not_reported_as_running(cli: Cli) -> None:
     assert cli("start", "--backend", "jars")[0] == 0
     facts = cli.facts()

@@ -24,6 +24,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.cli.lag_command import lag, refused, run, watched
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit
+from tests.support.quick import long
 from tests.support.waiting import until
 
 AMPLE_MS = 30_000
@@ -128,6 +129,7 @@ def test_aborted_transactions_and_markers(fresh: FreshNames) -> None:
     assert committed == [start + 1, start + 1, start + 1, None]
 
 
+@pytest.mark.long
 def test_compacted_topic_has_gaps(fresh: FreshNames) -> None:
     tp, start = TopicPartition(topic(fresh, configs=COMPACT), 0), int(time.time() * 1000) - 60_000
     for number in range(5):
@@ -241,9 +243,9 @@ def test_watched_group_has_rates(fresh: FreshNames) -> None:
 @pytest.mark.parametrize(
     ("configs", "age_s", "is_near"),
     [
-        ({"retention.ms": "86400000"}, 80_000, True),
+        long({"retention.ms": "86400000"}, 80_000, True),
         ({"retention.ms": "86400000"}, 3_600, False),
-        ({"retention.ms": "-1"}, 80_000, False),
+        long({"retention.ms": "-1"}, 80_000, False),
         ({"retention.ms": "-1", "retention.bytes": "100"}, 60, True),
     ],
     ids=["old", "young", "unlimited", "large"],

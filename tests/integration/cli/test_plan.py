@@ -15,11 +15,12 @@ from tests.integration.cli.handmade_member import SOUND, raw_member, retried
 from tests.integration.cli.plan_command import as_planned, plan, refused, run
 from tests.integration.conftest import FreshNames
 from tests.integration.members import Group, about
+from tests.support.quick import long
 
 PARTITIONS = (16, 8)
 
 
-@pytest.mark.parametrize("strategy", [StickyAssignor, CooperativeStickyAssignor], ids=lambda s: s.name)
+@pytest.mark.parametrize("strategy", [long(StickyAssignor), CooperativeStickyAssignor], ids=lambda s: s.name)
 def test_plan_predicts_the_rebalance_and_changes_nothing(fresh: FreshNames, strategy: type[Assignor]) -> None:
     with Group(fresh, *PARTITIONS) as group:
         group.join_all(3, strategy)
@@ -124,10 +125,10 @@ def test_kip_848_group_is_refused(fresh: FreshNames) -> None:
 @pytest.mark.parametrize(
     ("kind", "message", "given", "why"),
     [
-        ("connect", b"x", b"", "group {group!r} is no consumer group: its protocol type is 'connect'"),
+        long("connect", b"x", b"", "group {group!r} is no consumer group: its protocol type is 'connect'"),
         ("consumer", SOUND, None, "group {group!r} is rebalancing (CompletingRebalance): try again"),
-        ("consumer", b"\x00", b"", "the subscription of member 'kafka-python"),
-        ("consumer", SOUND.replace(b"t", b"\xff"), b"", "the subscription of member 'kafka-python"),
+        long("consumer", b"\x00", b"", "the subscription of member 'kafka-python"),
+        long("consumer", SOUND.replace(b"t", b"\xff"), b"", "the subscription of member 'kafka-python"),
         ("consumer", SOUND, b"\x00\x00\x7f\xff\xff\xff", "the assignment of member 'kafka-python"),
     ],
     ids=["no consumers", "rebalancing", "no subscription", "no text", "no assignment"],

@@ -75,6 +75,7 @@ def test_plan_equals_the_leaders_assignment(fresh: FreshNames, kind: type[LagAss
         assert as_planned(group.settled(), members) == foreseen["assignment"]
 
 
+@pytest.mark.long
 def test_partitions_without_lag_count_as_their_topics_mean() -> None:
     """The leader of the other half is down; a note counts the partitions and names the cause."""
     with development_broker("jars") as broker, ExitStack() as stack:

@@ -33,6 +33,7 @@ from tests.integration.guarded import Guarded, login
 from tests.integration.lagging import commit, write
 from tests.integration.members import Group, Member, about
 from tests.support.command_line import COMMAND, ENV
+from tests.support.quick import quick
 from tests.support.waiting import PATIENCE_S, until
 
 _ESCAPES = re.compile(r"\x1b(\[[0-9;?<>=]*[ -/]*[@-~]|[()][A-Z0-9]|[=>78]|\][^\x07\x1b]*(\x07|\x1b\\))")
@@ -212,7 +213,7 @@ END: dict[str, Callable[[Terminal], None]] = {
 }
 
 
-@pytest.mark.parametrize("how", list(END))
+@pytest.mark.parametrize("how", quick(END, "sigterm"))
 def test_program_shows_a_join_until_it_ends(fresh: FreshNames, how: str) -> None:
     with Group(fresh, 4) as group:
         group.join(CooperativeStickyAssignor)
@@ -231,7 +232,11 @@ def test_program_shows_a_join_until_it_ends(fresh: FreshNames, how: str) -> None
 
 def test_view_stays_while_the_broker_restarts(tmp_path: Path) -> None:
     (port,) = free_ports(1)
-    settings: dict[str, Any] = {"backend": "jars", "data_dir": tmp_path, "port": port}
+    settings: dict[str, Any] = {
+        "backend": "jars",
+        "data_dir": tmp_path / "new" / "dir, with comma",
+        "port": port,
+    }
     with ExitStack() as stack:
         with development_broker(**settings) as broker:
             names = FreshNames(broker.bootstrap)

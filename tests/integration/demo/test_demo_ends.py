@@ -75,6 +75,7 @@ def java(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [process for process in processes if Path("".join(command_line(process)[:1])).name == "java"]
 
 
+@pytest.mark.long
 def test_kill_9_in_mid_churn_leaves_no_member_no_jvm_and_no_directory(
     own_broker: subprocess.Popen[str], tmp_path: Path
 ) -> None:

@@ -118,7 +118,9 @@ def test_members_with_different_subscriptions(fresh: FreshNames, strategy: type)
 
 
 @pytest.mark.parametrize(
-    "strategy", [RangeAssignor, StickyAssignor, CooperativeStickyAssignor], ids=lambda strategy: strategy.name
+    "strategy",
+    quick([RangeAssignor, StickyAssignor, CooperativeStickyAssignor], CooperativeStickyAssignor),
+    ids=lambda strategy: strategy.name,
 )
 def test_static_members_restart_without_moves(fresh: FreshNames, strategy: type) -> None:
     """Members restart one after the other, the leader too; other cooperative members get no event."""
@@ -224,6 +226,7 @@ def test_zombie_returns_while_another_member_joins(fresh: FreshNames) -> None:
         assert_never_two_owners(group.members)
 
 
+@pytest.mark.long
 def test_all_members_return_as_zombies_in_one_rebalance(patient: FreshNames) -> None:
     """A returning zombie sends stale claims in a rebalance in which another member joins.
 

@@ -16,7 +16,7 @@ from kafka_assignors.wire import cooperative_user_data, sticky_user_data
 from tests.integration.conftest import FreshNames
 from tests.integration.groups.hostile import Hostile, assert_named_once_a_rebalance
 from tests.integration.members import Group, assert_never_two_owners
-from tests.support.quick import long
+from tests.support.quick import long, quick
 
 PARTITIONS = 12
 EVERYTHING = range(PARTITIONS)
@@ -157,7 +157,9 @@ def test_malformed_user_data_is_ignored_with_one_warning(
         assert_never_two_owners([leader, other])
 
 
-@pytest.mark.parametrize("hostile", [EagerGreedy, EagerStale, CooperativeGreedy, CooperativeStale])
+@pytest.mark.parametrize(
+    "hostile", quick([EagerGreedy, EagerStale, CooperativeGreedy, CooperativeStale], CooperativeStale)
+)
 def test_claims_on_partitions_of_other_members(fresh: FreshNames, hostile: type[Hostile]) -> None:
     """False claims may change owners, but each partition has one owner, also with two equal false claims."""
     with Group(fresh, PARTITIONS) as group:
@@ -171,7 +173,7 @@ def test_claims_on_partitions_of_other_members(fresh: FreshNames, hostile: type[
         group.settled()
 
 
-@pytest.mark.parametrize("hostile", [EagerGreedy, CooperativeGreedy])
+@pytest.mark.parametrize("hostile", [EagerGreedy, long(CooperativeGreedy)])
 def test_members_with_the_same_claim_are_named(fresh: FreshNames, hostile: type[Hostile]) -> None:
     """Once a pair, at the one later in seniority."""
     with Group(fresh, PARTITIONS) as group:

@@ -126,7 +126,7 @@ def test_new_partitions_after_the_leader_restarted(instances: Instances) -> None
 @pytest.mark.parametrize(
     ("strategy", "consumer_type"),
     [
-        (StickyAssignor, KafkaConsumer),
+        long(StickyAssignor, KafkaConsumer),
         long(CooperativeStickyAssignor, KafkaConsumer),
         (CooperativeStickyAssignor, ContinuousConsumer),
     ],

@@ -24,6 +24,7 @@ def quiet_busy_quiet() -> list[Due]:
     return due
 
 
+@pytest.mark.long
 def test_size_follows_the_load_and_the_target_is_held(tmp_path: Path, kafka_bootstrap: str) -> None:
     """One member alone would make records wait for 20 s."""
     ((_, *cells),) = rows_of(quiet_busy_quiet(), LAPSE, kafka_bootstrap, tmp_path, ["size"])

@@ -16,11 +16,13 @@ from kafka.structs import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.stateful.stateful_app import App, Member
 from tests.integration.stateful.stateful_member import POISON
+from tests.support.quick import long
 
 SLOWLY: dict[str, Any] = {"restore_fetch_bytes": 4096, "standby_bytes_per_s": 4096}
 """Slow restores, so that a test can interrupt one."""
 
 
+@pytest.mark.long
 def test_kill_in_the_middle_of_processing(fresh: FreshNames, tmp_path: Path) -> None:
     """At most the records between two commits are processed twice."""
     with App(fresh, tmp_path) as app:
@@ -56,6 +58,7 @@ def test_kill_in_the_middle_of_restoring(fresh: FreshNames, tmp_path: Path) -> N
         app.assert_exact()
 
 
+@pytest.mark.long
 def test_kill_in_the_middle_of_warming_up(fresh: FreshNames, tmp_path: Path) -> None:
     """The group goes on without it; after its restart it warms up again, and gets its tasks."""
     with App(fresh, tmp_path, acceptable_recovery_lag=10) as app:
@@ -77,6 +80,7 @@ def test_kill_in_the_middle_of_warming_up(fresh: FreshNames, tmp_path: Path) -> 
         app.assert_exact()
 
 
+@pytest.mark.long
 def test_damaged_checkpoint_restarts_the_state(fresh: FreshNames, tmp_path: Path) -> None:
     """The store is restored from the beginning, because its changelog is unknown."""
     with App(fresh, tmp_path) as app:
@@ -98,7 +102,7 @@ def test_damaged_checkpoint_restarts_the_state(fresh: FreshNames, tmp_path: Path
         app.assert_exact()
 
 
-@pytest.mark.parametrize("damage", ["a file is gone", "bytes are flipped"])
+@pytest.mark.parametrize("damage", [long("a file is gone"), "bytes are flipped"])
 def test_damaged_store_restarts_the_state(fresh: FreshNames, tmp_path: Path, damage: str) -> None:
     """Found when it is opened, or when it is read; then records since the last commit are processed again."""
     with App(fresh, tmp_path, partitions=2) as app:
@@ -181,6 +185,7 @@ def test_full_disk_of_an_active_task_ends_the_member(fresh: FreshNames, tmp_path
         app.assert_exact()
 
 
+@pytest.mark.long
 def test_full_disk_of_a_standby_is_logged_and_retried(fresh: FreshNames, tmp_path: Path) -> None:
     """It logs the failure and tries again; its own tasks, and the other member, go on."""
     with App(fresh, tmp_path, partitions=2, num_standby_replicas=1, **SMALL_BUFFERS) as app:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
@@ -15,6 +16,7 @@ from tests.integration.stateful.stateful_app import App
 from tests.integration.two_brokers import one_more_broker, wait_until_seen
 
 
+@pytest.mark.long
 def test_partition_without_a_leader_delays_no_other_task(tmp_path: Path) -> None:
     """A new member restores the readable changelog, and logs the other."""
     with ExitStack() as first, ExitStack() as second:

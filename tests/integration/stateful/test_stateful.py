@@ -11,7 +11,6 @@ import pytest
 
 from tests.integration.conftest import FreshNames
 from tests.integration.stateful.stateful_app import App
-from tests.support.quick import long
 
 
 def test_counts_are_exact_while_members_join_and_leave(fresh: FreshNames, tmp_path: Path) -> None:
@@ -189,7 +188,8 @@ def test_state_of_tasks_that_moved_away_is_deleted(fresh: FreshNames, tmp_path: 
         app.assert_exact()
 
 
-@pytest.mark.parametrize("frozen", ["leader", long("other")])
+@pytest.mark.long
+@pytest.mark.parametrize("frozen", ["leader", "other"])
 def test_member_that_lost_its_membership_writes_nothing(
     fresh: FreshNames, tmp_path: Path, frozen: str
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
 from bench.pauses.play import Scene, commands, play
@@ -47,6 +48,7 @@ def test_records_and_commits_flow_while_another_member_holds_up_the_join(fresh: 
         assert member.errors == other.errors == []
 
 
+@pytest.mark.long
 def test_join_leave_and_kill_lose_nothing(kafka_bootstrap: str, tmp_path: Path) -> None:
     """Nothing is lost and nothing owned twice (`play`); only the killed member's records are read again."""
     assert unknown_parts() == ()  # else the members are plain KafkaConsumers

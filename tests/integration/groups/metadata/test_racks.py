@@ -12,6 +12,7 @@ from tests.integration.cli.plan_command import plan, run
 from tests.integration.conftest import FreshNames
 from tests.integration.members import Group, about
 from tests.integration.two_brokers import InZones, one_more_broker, wait_until_seen
+from tests.support.quick import quick
 
 PARTITIONS = 8
 
@@ -45,7 +46,9 @@ EVEN, ODD = set(range(0, PARTITIONS, 2)), set(range(1, PARTITIONS, 2))
 
 
 @pytest.mark.parametrize(
-    "strategy", [CooperativeStickyAssignor, StickyAssignor, FairAssignor], ids=lambda kind: str(kind.name)
+    "strategy",
+    quick([CooperativeStickyAssignor, StickyAssignor, FairAssignor], CooperativeStickyAssignor),
+    ids=lambda kind: str(kind.name),
 )
 def test_members_get_partitions_of_their_rack(zones: InZones, strategy: type[Assignor]) -> None:
     """This holds for either leader.  A third member gets its fair share, even from the other zone."""

@@ -18,7 +18,7 @@ from kafka_assignors import (
 from tests.integration.conftest import FreshNames
 from tests.integration.member_process import EventLog
 from tests.integration.members import Group, Member, assert_never_two_owners
-from tests.support.quick import long, quick
+from tests.support.quick import quick
 
 WITH_HISTORY = [
     StickyAssignor,
@@ -111,9 +111,9 @@ def test_rolling_deploy_that_adds_a_topic(fresh: FreshNames, strategy: type) -> 
     repeat_until_stale(play)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
-    "end",
-    [pytest.param(Member.close, id="leaves"), long(Member.kill, id="killed")],
+    "end", [pytest.param(Member.close, id="leaves"), pytest.param(Member.kill, id="killed")]
 )
 @with_history
 def test_leader_ends_right_after_a_topic_grew(
@@ -138,7 +138,8 @@ def test_leader_ends_right_after_a_topic_grew(
     repeat_until_stale(play)
 
 
-@pytest.mark.parametrize("preempt", [True, long(False)], ids=["preempt", "no preempt"])
+@pytest.mark.long
+@pytest.mark.parametrize("preempt", [True, False], ids=["preempt", "no preempt"])
 def test_active_member_stays_active(fresh: FreshNames, preempt: bool) -> None:
     """The leader works on a topic of its own, and only its metadata lists all partitions of the other one."""
 

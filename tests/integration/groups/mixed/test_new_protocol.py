@@ -25,17 +25,11 @@ from tests.integration.guarded import make_coordinators
 from tests.integration.members import Group
 from tests.integration.stateful.stateful_app import App
 from tests.support.group.own_strategies import ClassicOnly
-from tests.support.quick import quick
+from tests.support.quick import long, quick
 from tests.support.waiting import until
 
-BEYOND = [
-    FailoverAssignor,
-    LagAwareAssignor,
-    CooperativeLagAwareAssignor,
-    FairestStickyAssignor,
-    ClassicOnly,
-]
 PLAIN = [StickyAssignor, CooperativeStickyAssignor]
+DISABLED = {"migration_policy": "disabled"}
 RACK = "zone-a"
 
 
@@ -72,8 +66,15 @@ def assert_group_stays_classic(names: FreshNames, strategy: type, options: Mappi
 
 @pytest.mark.parametrize(
     ("strategy", "options"),
-    [(strategy, {}) for strategy in BEYOND]
-    + [(strategy, {"migration_policy": "disabled"}) for strategy in PLAIN],
+    [
+        long(FailoverAssignor, {}),
+        long(LagAwareAssignor, {}),
+        (CooperativeLagAwareAssignor, {}),
+        long(FairestStickyAssignor, {}),
+        long(ClassicOnly, {}),
+        long(StickyAssignor, DISABLED),
+        (CooperativeStickyAssignor, DISABLED),
+    ],
     ids=lambda value: getattr(value, "name", "disabled" if value else "default"),
 )
 def test_group_stays_classic_and_the_newcomer_is_refused(
@@ -83,7 +84,11 @@ def test_group_stays_classic_and_the_newcomer_is_refused(
     assert_group_stays_classic(fresh, strategy, options)
 
 
-@pytest.mark.parametrize("strategy", [*PLAIN, FairAssignor], ids=lambda strategy: strategy.name)
+@pytest.mark.parametrize(
+    "strategy",
+    quick([*PLAIN, FairAssignor], CooperativeStickyAssignor),
+    ids=lambda strategy: strategy.name,
+)
 def test_group_that_plans_by_racks_stays_classic(racked: FreshNames, strategy: type) -> None:
     """Without racks the broker would convert it."""
     assert_group_stays_classic(racked, strategy, {"rack": RACK})
