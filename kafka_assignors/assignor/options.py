@@ -94,9 +94,8 @@ class Options:
     """Options of every strategy.
 
     Attributes:
-        rack: the rack (availability zone) this consumer runs in, sent with its subscription (KIP-881).
-            By default the consumer's ``client_rack``.  The sticky strategies prefer consumers in the rack of
-            a replica.
+        rack: rack (availability zone) of this consumer, sent with its subscription (KIP-881).  By default the
+            consumer's ``client_rack``.
         on_plan: called on the leader with a ``PlanReport`` after each plan.  Exceptions are logged.
         clock: returns seconds; measures how long a plan takes.
     """

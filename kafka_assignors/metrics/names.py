@@ -1,7 +1,4 @@
-"""Each metric's name, unit and meaning.
-
-``docs/reference/metrics.md`` and ``stateful.md`` have the same tables.
-"""
+"""Each metric's name, unit and meaning; ``docs/conf.py`` makes tables of them."""
 
 from __future__ import annotations
 

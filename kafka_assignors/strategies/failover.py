@@ -23,7 +23,7 @@ class FailoverOptions(Options):
 
     Attributes:
         priority: of this consumer, a signed 32-bit number.  The member with the highest is active.  None:
-            2147483647.
+            2147483647, the highest.
         assignment_consumer_priority: another name of ``priority``, as in Java.
         preempt: whether a member with a higher priority takes over from a live active member.  The leader's
             value applies.  Set the same value on all members.

@@ -1,4 +1,4 @@
-"""The Python examples and tables of README and docs, for unit and integration tests."""
+"""The Python examples of README and docs, for unit and integration tests."""
 
 from __future__ import annotations
 
@@ -25,13 +25,6 @@ class Example(NamedTuple):
         """Execute the block as a program against a broker, with ``names`` predefined."""
         code = compile(self.code.replace(BROKER, bootstrap), self.where, "exec", dont_inherit=True)
         exec(code, {"__name__": "__example__", **names})  # noqa: S102  # our own documentation
-
-
-def metric_rows(page: str) -> list[tuple[str, ...]]:
-    """Return the name, unit and meaning of each metric in the tables of a page of the reference."""
-    text = (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8").replace("`", "")
-    tables = re.findall(r"^\| metric \| unit \| meaning \|\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)
-    return [tuple(row.strip("| ").split(" | ")) for table in tables for row in table.splitlines()]
 
 
 def examples(kind: str = "python") -> list[Example]:

@@ -28,17 +28,19 @@ class LagOptions(Options):
     Attributes:
         consumer_config: keyword arguments of ``KafkaConsumer`` for the connection, the group and
             ``auto_offset_reset``.  By default the consumer's own.
-        lag_source: replaces the cluster as the source of lag.  It is called with partitions and returns a
-            mapping of lag (records), without the partitions it does not know.  Calls come from background
-            threads, sometimes two at once.  Exceptions are logged.
-        lag_timeout_ms: longest time the leader waits for lag in a rebalance.
+        lag_source: your function from partitions to a mapping of lag (records), instead of the cluster.  It
+            may leave out partitions.  Background threads call it, at times two at once.  Exceptions are
+            logged.
+        lag_timeout_ms: longest time the leader waits for lag in a rebalance, at most a third of
+            ``session_timeout_ms``.
         lag_refresh_ms: how often a member measures the lag of its partitions, in the background.
         lag_max_age_ms: the leader ignores older reports.
-        capacity: how fast this consumer reads, compared with the others: 2 is twice as fast as 1.  The
-            strategies minimise the longest time to drain, which is lag over capacity.  ``measured``: the
-            member measures its records/s while it has a backlog, and 1 is the median of the group.
-        group_record_bytes: limit of the group's record: the broker's ``message.max.bytes``.  If the record
-            may exceed half of it, members shorten their reports of lag and owned partitions as needed.
+        capacity: how fast this consumer reads, compared with the others: 2 is twice as fast as 1.
+            ``measured``: the member measures its records/s while it has a backlog, and 1 is the median of the
+            group.
+        group_record_bytes: limit of the group's record: the ``max.message.bytes`` of ``__consumer_offsets``,
+            by default the brokers' ``message.max.bytes``.  If the record may exceed half of it, members
+            shorten their reports of lag and owned partitions.
         rebalance_on_skew: whether the leader requests a rebalance when lag has become uneven: True, or a
             ``RebalanceOnSkew`` that says when.
     """
@@ -89,11 +91,10 @@ class CooperativeLagOptions(LagOptions):
     """Options of ``cooperative-lag-aware``: the limits of a plan, and forecasts.
 
     Attributes:
-        load_source: where forecasts of arrivals come from; they add to lag.  The name of a topic, a
-            ``LoadFeed``, or a function that is called with partitions and returns the expected records,
-            without the partitions it does not know.  A background thread calls the function every
-            ``lag_refresh_ms`` once this consumer has led.  A rebalance never waits for it.  ``throughput``:
-            members measure what their partitions receive, and report it with their lag.
+        load_source: forecasts of arrivals, which add to lag: the name of a topic, a ``LoadFeed``,
+            ``throughput`` (members measure what their partitions receive), or a function from partitions to
+            the expected records of those it knows.  A background thread calls the function every
+            ``lag_refresh_ms`` once this consumer has led.
         load_horizon_ms: how far back ``throughput`` measures, and how far ahead it expects the same.  A rate
             counts once it was measured for a fifteenth of this time.
         load_max_age_ms: the leader ignores forecasts whose event time is further from now, and older answers

@@ -13,12 +13,10 @@ from click.testing import CliRunner
 
 from kafka_assignors.cli.fields import parsed_json
 from kafka_assignors.cli.plan import command as cli_plan
-from kafka_assignors.cli.plan.options import option_names
 from kafka_assignors.cli.plan.problem import parse_problem
 from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.lag.connection import connection_settings, read_properties
 from kafka_assignors.plan import Reason
-from kafka_assignors.strategies import STRATEGIES
 from tests.support.examples import ROOT
 
 PAGE, CONNECTION = (
@@ -93,17 +91,6 @@ def test_every_field_of_the_answer_is_on_the_page() -> None:
         found = json.loads(CliRunner().invoke(cli_plan.command, words, input=json.dumps(problem)).stdout)
         fields |= {name for name in found if name != "metrics"} | {f"metrics.{m}" for m in found["metrics"]}
     assert_in_table(fields, PAGE)
-
-
-def test_every_option_that_changes_plans_is_in_a_table_with_its_default() -> None:
-    pages = ("reference/options", "strategies/failover")
-    text = "".join((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in pages)
-    options = [
-        (name, getattr(kind().options, name)) for kind in STRATEGIES.values() for name in option_names(kind)
-    ]
-    assert options
-    for name, default in options:
-        assert re.search(rf"^\| `{name}` \|.*(?<=\|) `?{default}`? \|", text, re.MULTILINE), name
 
 
 def test_every_reason_is_on_the_page() -> None:
