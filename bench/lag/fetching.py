@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from statistics import median
 from typing import Any
 
@@ -85,19 +85,13 @@ def _row(bootstrap: str, size: int, runs: int) -> Row:
     right = {tp: 1 if index % 50 == 0 else 0 for index, tp in enumerate(tps)}
 
     def cold() -> None:
-        fetcher = LagFetcher(config)
-        try:
+        with closing(LagFetcher(config)) as fetcher:
             assert fetcher.fetch(tps, LONGEST_MS).lags == right
-        finally:
-            fetcher.close()
 
     row: Row = {"partitions": size, "runs": runs, "cold": times(cold, runs)}
-    fetcher = LagFetcher(config)
-    try:
+    with closing(LagFetcher(config)) as fetcher:
         fetcher.fetch(tps, LONGEST_MS)
         row["warm"] = times(lambda: fetcher.fetch(tps, LONGEST_MS), runs)
-    finally:
-        fetcher.close()
     theirs = [KafkaPartition(*tp) for tp in tps]
     row["admin"] = _admin_client(bootstrap, theirs, runs)
     return row | _consumer(bootstrap, theirs)
@@ -107,8 +101,7 @@ def prepared(bootstrap: str, size: int) -> list[TopicPartition]:
     """Create topics with ``size`` partitions in all, commits of ``GROUP``, and a few records."""
     topics = [f"lag-{size}-{number}" for number in range(TOPICS)]
     tps = [TopicPartition(topic, p) for topic in topics for p in range(size // TOPICS)]
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=LONGEST_MS)
-    try:
+    with KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=LONGEST_MS) as admin:
         for topic in topics:  # a broker refuses to create thousands of partitions in one request
             admin.create_topics([NewTopic(topic, size // TOPICS, 1)])
         producer = KafkaProducer(bootstrap_servers=bootstrap)
@@ -121,8 +114,6 @@ def prepared(bootstrap: str, size: int) -> list[TopicPartition]:
             }
             while any(error.errno for error in _commit(admin, offsets)):
                 time.sleep(0.2)
-    finally:
-        admin.close()
     return tps
 
 
@@ -137,35 +128,28 @@ def _commit(admin: Any, offsets: dict[Any, Any]) -> Iterable[Any]:
 
 
 def _admin_client(bootstrap: str, tps: list[Any], runs: int) -> list[float]:
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=LONGEST_MS)
-
     def ask() -> None:
         admin.list_group_offsets({GROUP: tps})
         admin.list_partition_offsets(dict.fromkeys(tps, OffsetSpec.LATEST))
         admin.list_partition_offsets(dict.fromkeys(tps, OffsetSpec.EARLIEST))
 
-    try:
+    with KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=LONGEST_MS) as admin:
         ask()
         return times(ask, runs)
-    finally:
-        admin.close()
 
 
 def _consumer(bootstrap: str, tps: list[Any]) -> Row:
     """Measure both ways with a consumer that has fetched the metadata of all topics."""
     some = tps[:: max(len(tps) // ONE_BY_ONE, 1)]
-    consumer = KafkaConsumer(
+    with KafkaConsumer(
         bootstrap_servers=bootstrap, group_id=GROUP, enable_auto_commit=False, request_timeout_ms=LONGEST_MS
-    )
-    try:
+    ) as consumer:
         consumer.committed(tps[0])
         ends = times(lambda: (consumer.end_offsets(tps), consumer.beginning_offsets(tps)), 3)
         commits = times(lambda: [consumer.committed(tp) for tp in some], 1)
         one_by_one = times(
             lambda: [(consumer.end_offsets([tp]), consumer.beginning_offsets([tp])) for tp in some], 1
         )
-    finally:
-        consumer.close()
     scale = len(tps) / len(some)
     return {
         "batched": median(ends) + commits[0] * scale,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import psutil
@@ -52,8 +53,7 @@ def main() -> None:
         )
 
         def row(state: str, before: Callable[[], object], members: list[Any]) -> None:
-            assignor = strategy()
-            try:
+            with closing(strategy()) as assignor:
                 assignor.assign(cluster(topics), silent)  # connects; a leader that led before is connected
                 before()
                 times = []
@@ -62,8 +62,6 @@ def main() -> None:
                     assignor.assign(cluster(topics), members)
                     times.append(time.perf_counter() - began)
                     console.print(f"{state}: {times[-1]:.2f} s", markup=False)
-            finally:
-                assignor.close()
             table.add_row(state, str(CALLS), f"{sorted(times)[CALLS // 2]:.2f}", f"{max(times):.2f}")
 
         (java,) = psutil.Process(broker.pid).children()

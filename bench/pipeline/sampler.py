@@ -88,9 +88,10 @@ def _row(
 
 def _commit_everywhere(bootstrap: str, groups: int, partitions: int) -> tuple[str, ...]:
     topic = f"bench-{groups}-{partitions}"
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=60_000)
-    producer = KafkaProducer(bootstrap_servers=bootstrap)
-    try:
+    with (
+        KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=60_000) as admin,
+        KafkaProducer(bootstrap_servers=bootstrap) as producer,
+    ):
         admin.create_topics([NewTopic(topic, num_partitions=partitions, replication_factor=1)])
         for p in range(partitions):
             producer.send(topic, b"x", partition=p)
@@ -104,9 +105,6 @@ def _commit_everywhere(bootstrap: str, groups: int, partitions: int) -> tuple[st
                 continue
             while any(error.errno for error in admin.alter_group_offsets(name, everywhere).values()):
                 time.sleep(0.1)  # the group's coordinator is not ready yet
-    finally:
-        producer.close()
-        admin.close()
     return names
 
 

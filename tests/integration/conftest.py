@@ -61,8 +61,7 @@ class FreshNames:
     def topics(self, *partitions: int, prefix: str = "topic") -> list[str]:
         """Create one topic per number of partitions, in one request; return their names."""
         names = [f"{prefix}-{uuid.uuid4().hex[:12]}" for _ in partitions]
-        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
-        try:
+        with KafkaAdminClient(bootstrap_servers=self.bootstrap) as admin:
             admin.create_topics(
                 [
                     NewTopic(n, num_partitions=p, replication_factor=1)
@@ -70,8 +69,6 @@ class FreshNames:
                 ]
             )
             admin.wait_for_topics(names, timeout_ms=round(1000 * PATIENCE_S))
-        finally:
-            admin.close()
         return names
 
 

@@ -104,23 +104,17 @@ class Guarded:
 
     @contextmanager
     def _admin(self) -> Iterator[KafkaAdminClient]:
-        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
-        try:
+        with KafkaAdminClient(bootstrap_servers=self.bootstrap) as admin:
             yield admin
-        finally:
-            admin.close()
 
 
 def make_coordinators(bootstrap: str) -> None:
     """Commit once, because creating __consumer_offsets takes longer than the tests' deadlines."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    try:
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
         admin.create_topics([NewTopic(_FIRST, num_partitions=1, replication_factor=1)])
         commit(bootstrap, _FIRST, {TopicPartition(_FIRST, 0): 0})
         admin.delete_groups([_FIRST])
         admin.delete_topics([_FIRST])
-    finally:
-        admin.close()
 
 
 def _properties(ports: Ports) -> dict[str, str]:

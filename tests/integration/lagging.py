@@ -17,22 +17,18 @@ SETTLE_S = 30.0
 
 def write(bootstrap: str, counts: Mapping[TopicPartition, int]) -> None:
     """Append ``counts`` records to each partition."""
-    producer = KafkaProducer(bootstrap_servers=bootstrap)
-    try:
+    with KafkaProducer(bootstrap_servers=bootstrap) as producer:
         for tp, count in counts.items():
             for _ in range(count):
                 producer.send(tp.topic, b"x", partition=tp.partition)
         producer.flush()
-    finally:
-        producer.close()
 
 
 def commit(bootstrap: str, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
     """Commit for a group without members, as an administrator does."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     theirs = {KafkaPartition(*tp): OffsetAndMetadata(offset, "", -1) for tp, offset in offsets.items()}
     deadline = time.monotonic() + SETTLE_S
-    try:
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
         while True:  # a new broker may still be creating __consumer_offsets
             try:
                 answers = admin.alter_group_offsets(group_id, theirs)
@@ -44,5 +40,3 @@ def commit(bootstrap: str, group_id: str, offsets: Mapping[TopicPartition, int])
                     assert set(answers.values()) == {NoError}, answers
                     return
             time.sleep(0.2)
-    finally:
-        admin.close()

@@ -13,30 +13,24 @@ from tests.support.offsets.oracle import Commit, decode
 
 def leaderless(bootstrap: str, *topics: str) -> set[tuple[str, int]]:
     """Return partitions without a leader."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    try:
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
         return {
             (topic["name"], partition["partition_index"])
             for topic in admin.describe_topics(list(topics))
             for partition in topic["partitions"]
             if partition["leader_id"] < 0
         }
-    finally:
-        admin.close()
 
 
 def all_records(bootstrap: str, topic: str) -> Iterator[Any]:
     """Yield the current records of a topic, in order within a partition."""
-    consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest")
-    try:
+    with KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest") as consumer:
         partitions = [KafkaPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
         consumer.assign(partitions)
         ends = consumer.end_offsets(partitions)
         while any(consumer.position(partition) < end for partition, end in ends.items()):
             for records in consumer.poll(1000).values():
                 yield from records
-    finally:
-        consumer.close()
 
 
 def committed(bootstrap: str, group_id: str) -> list[Commit]:

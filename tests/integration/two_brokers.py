@@ -31,8 +31,7 @@ class InZones(FreshNames):
     def topics(self, *partitions: int, prefix: str = "topic") -> list[str]:
         """Create one topic per number of partitions; return their names."""
         names = [self.group(prefix) for _ in partitions]
-        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
-        try:
+        with KafkaAdminClient(bootstrap_servers=self.bootstrap) as admin:
             admin.create_topics(
                 [
                     NewTopic(
@@ -44,8 +43,6 @@ class InZones(FreshNames):
                     for name, count in zip(names, partitions, strict=True)
                 ]
             )
-        finally:
-            admin.close()
         return names
 
 
@@ -82,13 +79,10 @@ def one_more_broker(first: DevelopmentBroker, rack: str) -> Iterator[None]:
 
 def wait_until_seen(bootstrap: str, racks: dict[int, str | None]) -> None:
     """Wait until a broker's metadata lists exactly these brokers, because a new broker is listed late."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    try:
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
         deadline = time.monotonic() + SEEN_S
         while (
             seen := {node["broker_id"]: node["rack"] for node in admin.describe_cluster()["brokers"]}
         ) != racks:
             assert time.monotonic() < deadline, seen
             time.sleep(0.2)
-    finally:
-        admin.close()

@@ -209,12 +209,9 @@ class ChaosGroup(ABC):
         return ""
 
     def _ends(self) -> dict[Partition, int]:
-        consumer = KafkaConsumer(bootstrap_servers=self._broker.bootstrap, group_id=None)
-        try:
+        with KafkaConsumer(bootstrap_servers=self._broker.bootstrap, group_id=None) as consumer:
             partitions = [KafkaPartition(self.topic, number) for number in range(self._partitions)]
             return {(tp.topic, tp.partition): end for tp, end in consumer.end_offsets(partitions).items()}
-        finally:
-            consumer.close()
 
 
 def _assigned(member: Mapping[str, Any]) -> list[Partition]:

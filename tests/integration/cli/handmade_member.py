@@ -30,8 +30,7 @@ def raw_member(
     bootstrap: str, group_id: str, kind: str, message: bytes, given: bytes | None
 ) -> Iterator[None]:
     """A member that joins by hand."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    try:
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
         protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="theirs", metadata=message)
         join = JoinGroupRequest(
             group_id=group_id,
@@ -55,5 +54,3 @@ def raw_member(
             )
             retried(lambda: admin._manager.run(admin._manager.send, sync))
         yield
-    finally:
-        admin.close()

@@ -34,12 +34,9 @@ COMPACT = {"cleanup.policy": "compact", "segment.ms": "200", "min.cleanable.dirt
 def topic(fresh: FreshNames, partitions: int = 1, configs: Mapping[str, str] | None = None) -> str:
     """Create a topic with settings; return its name."""
     name = fresh.group("topic")
-    admin = KafkaAdminClient(bootstrap_servers=fresh.bootstrap)
-    try:
+    with KafkaAdminClient(bootstrap_servers=fresh.bootstrap) as admin:
         wanted = NewTopic(name, partitions, 1, topic_configs=dict(configs or {}))
         admin.create_topics([wanted], timeout_ms=AMPLE_MS)
-    finally:
-        admin.close()
     return name
 
 
@@ -47,13 +44,10 @@ def write(
     fresh: FreshNames, records: list[tuple[TopicPartition, int]], key: bytes | None = None, **config: Any
 ) -> None:
     """Append a record with each timestamp."""
-    producer = KafkaProducer(bootstrap_servers=fresh.bootstrap, **config)
-    try:
+    with KafkaProducer(bootstrap_servers=fresh.bootstrap, **config) as producer:
         for tp, timestamp in records:
             producer.send(tp.topic, b"x" * 20, key, partition=tp.partition, timestamp_ms=timestamp)
         producer.flush()
-    finally:
-        producer.close()
 
 
 def fetch(settings: Mapping[str, Any], *positions: ReadPosition) -> OldestUnread:
@@ -112,16 +106,13 @@ def test_batch_whose_codec_is_not_installed_has_the_time_of_its_first_record(
 
 def test_aborted_transactions_and_markers(fresh: FreshNames) -> None:
     tp, start = TopicPartition(topic(fresh), 0), int(time.time() * 1000) - 60_000
-    producer = KafkaProducer(bootstrap_servers=fresh.bootstrap, transactional_id=fresh.group())
-    producer.init_transactions()
-    try:
+    with KafkaProducer(bootstrap_servers=fresh.bootstrap, transactional_id=fresh.group()) as producer:
+        producer.init_transactions()
         for number, finish in enumerate([producer.abort_transaction, producer.commit_transaction]):
             producer.begin_transaction()
             sent = producer.send(tp.topic, b"x", partition=0, timestamp_ms=start + number)
             sent.get(30)  # a producer that aborts drops records it has not sent
             finish()
-    finally:
-        producer.close()
     # Offsets: aborted record, marker, committed record, marker.  A broker writes markers in the background.
     until(lambda: not fetch({"bootstrap_servers": fresh.bootstrap}, ReadPosition(tp, 4)).missing)
     assert times(fresh, tp, 0, 1, 2, 3) == [start, start + 1, start + 1, None]
@@ -146,11 +137,8 @@ def test_compacted_topic_has_gaps(fresh: FreshNames) -> None:
 def test_records_below_the_log_start_are_skipped(fresh: FreshNames) -> None:
     tp, start = TopicPartition(topic(fresh), 0), int(time.time() * 1000) - 60_000
     write(fresh, [(tp, start + i) for i in range(10)])
-    admin = KafkaAdminClient(bootstrap_servers=fresh.bootstrap)
-    try:
+    with KafkaAdminClient(bootstrap_servers=fresh.bootstrap) as admin:
         admin.delete_records({KafkaPartition(*tp): 6})
-    finally:
-        admin.close()
     assert times(fresh, tp, 2, 6, 7) == [start + 6, start + 6, start + 7]
 
 
@@ -267,9 +255,10 @@ def test_members_of_the_new_protocol(fresh: FreshNames) -> None:
     group_id, tp = fresh.group(), TopicPartition(topic(fresh, 2), 0)
     write(fresh, [(tp, int(time.time() * 1000) - 60_000)])
     ids = {"group.id": group_id, "client.id": "newcomer"}
-    consumer = Consumer({"bootstrap.servers": fresh.bootstrap, "group.protocol": "consumer", **ids})
-    consumer.subscribe([tp.topic])
-    try:
+    with closing(
+        Consumer({"bootstrap.servers": fresh.bootstrap, "group.protocol": "consumer", **ids})
+    ) as consumer:
+        consumer.subscribe([tp.topic])
         until(lambda: consumer.poll(0.1) is None and len(consumer.assignment()) == 2, "its partitions")
         report: dict[str, Any] = {}
 
@@ -279,8 +268,6 @@ def test_members_of_the_new_protocol(fresh: FreshNames) -> None:
             return bool(report["members"]) and report["members"][0]["partitions"] == 2
 
         until(described, "the description of the member")
-    finally:
-        consumer.close()
     assert (report["state"], report["strategy"]) == ("Consumer", "uniform")
     (member,) = report["members"]
     assert (member["client_id"], member["partitions"], member["lag"]) == ("newcomer", 2, 1)

@@ -11,8 +11,8 @@ import subprocess
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from fcntl import ioctl
 from pathlib import Path
 from typing import Any
@@ -108,13 +108,10 @@ def test_topic_that_grew_is_the_cause(fresh: FreshNames) -> None:
 
 def test_group_of_librdkafka_members(fresh: FreshNames) -> None:
     with Group(fresh, 4) as group, closing(Observer(group)) as observer:
-        member = ForeignMember("other", librdkafka_command(group, {"client.id": "other"}))
-        try:
+        with closing(ForeignMember("other", librdkafka_command(group, {"client.id": "other"}))):
             until(lambda: _has_members(observer), "a librdkafka member")
             (described,) = observer.last.snapshot.group.members
             assert (described.client_id, len(described.owned)) == ("other", 4)
-        finally:
-            member.close()
         until(lambda: observer.look() == [f"gone ({described.member_id})"], "the member to leave")
 
 
@@ -196,14 +193,9 @@ class Terminal:
             self.output += data.decode(errors="replace")
 
 
-@contextmanager
-def terminal(*words: str, **env: str) -> Iterator[Terminal]:
+def terminal(*words: str, **env: str) -> closing[Terminal]:
     """``kafka-assignors watch WORDS`` in a terminal."""
-    screen = Terminal(*words, env=env)
-    try:
-        yield screen
-    finally:
-        screen.close()
+    return closing(Terminal(*words, env=env))
 
 
 END: dict[str, Callable[[Terminal], None]] = {

@@ -46,11 +46,8 @@ def test_interrupted_demo_leaves_no_process_group_or_topic_on_an_external_broker
     assert alive == []
     assert popen.returncode == 130
     names = (f"demo-replay-range-.*-{popen.pid}$", f"demo-replay-cooperative-sticky-.*-{popen.pid}$")
-    admin = KafkaAdminClient(bootstrap_servers=kafka_bootstrap)
-    try:
+    with KafkaAdminClient(bootstrap_servers=kafka_bootstrap) as admin:
         left = [*admin.list_topics(), *(str(group) for group in admin.list_groups())]
-    finally:
-        admin.close()
     assert not [what for what in left for name in names if re.search(name.rstrip("$"), what)]
 
 

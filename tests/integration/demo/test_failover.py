@@ -76,11 +76,8 @@ def test_progress_names_each_step(whole: Demo) -> None:
 
 
 def test_no_topic_group_or_file_is_left(whole: Demo, kafka_bootstrap: str) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=kafka_bootstrap)
-    try:
+    with KafkaAdminClient(bootstrap_servers=kafka_bootstrap) as admin:
         left = [*admin.list_topics(), *(str(group) for group in admin.list_groups())]
-    finally:
-        admin.close()
     assert not [name for name in left if "demo-failover-" in name]
     files = sorted(path.name for path in (whole.out / "failover").iterdir())
     assert files == ["cold", "driver.jsonl", "warm"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 
 from confluent_kafka import Consumer
 
@@ -18,9 +18,7 @@ def newcomer(group: Group) -> AbstractContextManager[Consumer]:
 @contextmanager
 def member_of(bootstrap: str, group_id: str, topics: list[str]) -> Iterator[Consumer]:
     """A librdkafka member with the new protocol."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group_id, "group.protocol": "consumer"})
-    consumer.subscribe(topics)
-    try:
+    settings = {"bootstrap.servers": bootstrap, "group.id": group_id, "group.protocol": "consumer"}
+    with closing(Consumer(settings)) as consumer:
+        consumer.subscribe(topics)
         yield consumer
-    finally:
-        consumer.close()

@@ -167,7 +167,7 @@ def test_changed_subscription_is_the_cause(fresh: FreshNames) -> None:
         (leader,) = group.join_all(1, CooperativeStickyAssignor)
         group.settled()
         first, second = group.topics
-        consumer = KafkaConsumer(
+        with KafkaConsumer(
             first,
             bootstrap_servers=group.bootstrap,
             group_id=group.group_id,
@@ -175,14 +175,11 @@ def test_changed_subscription_is_the_cause(fresh: FreshNames) -> None:
             partition_assignment_strategy=[CooperativeStickyAssignor],
             heartbeat_interval_ms=HEARTBEAT_MS,
             enable_auto_commit=False,
-        )
-        try:
+        ) as consumer:
             _poll_until(consumer, lambda: "second-round" in causes(leader)[-1])
             consumer.subscribe([first, second])
             _poll_until(consumer, lambda: "subscription" in " ".join(causes(leader)))
             consumer_id = consumer.group_metadata().member_id
-        finally:
-            consumer.close()
         assert consumer_id.startswith("changing-")
         wait_for_cause(group, leader, f"subscription ({consumer_id}: +{second})")
 

@@ -350,8 +350,7 @@ def test_wrong_password_is_one_warning(guarded: Guarded, feed: Feed, lead: Lead)
 
 
 def allow_reading(guarded: Guarded, topic: str) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=guarded.bootstrap)
-    try:
+    with KafkaAdminClient(bootstrap_servers=guarded.bootstrap) as admin:
         admin.create_acls(
             [
                 ACL(
@@ -363,5 +362,3 @@ def allow_reading(guarded: Guarded, topic: str) -> None:
                 )
             ]
         )
-    finally:
-        admin.close()

@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, nullcontext, suppress
 from typing import Any
 
 import pytest
@@ -65,16 +65,10 @@ def no_thread_is_left() -> Iterator[None]:
     gc.collect()
 
 
-@contextmanager
-def fetcher(bootstrap: str, group_id: str, **config: Any) -> Iterator[LagFetcher]:
+def fetcher(bootstrap: str, group_id: str, **config: Any) -> closing[LagFetcher]:
     """A fetcher that is closed at the end."""
-    made = LagFetcher(
-        {"bootstrap_servers": bootstrap, "group_id": group_id, "auto_offset_reset": "earliest", **config}
-    )
-    try:
-        yield made
-    finally:
-        made.close()
+    config = {"bootstrap_servers": bootstrap, "group_id": group_id, "auto_offset_reset": "earliest", **config}
+    return closing(LagFetcher(config))
 
 
 def timed(call: Callable[[], object]) -> float:
@@ -131,8 +125,7 @@ def test_deleted_records_and_recreated_topic(fresh: FreshNames) -> None:
     tp, group_id = TopicPartition(fresh.topic(), 0), fresh.group()
     write(fresh.bootstrap, {tp: 10})
     commit(fresh.bootstrap, group_id, {tp: 2})
-    admin = KafkaAdminClient(bootstrap_servers=fresh.bootstrap)
-    try:
+    with KafkaAdminClient(bootstrap_servers=fresh.bootstrap) as admin:
         with (
             fetcher(fresh.bootstrap, group_id) as made,
             fetcher(fresh.bootstrap, group_id, auto_offset_reset="latest") as from_the_end,
@@ -152,8 +145,6 @@ def test_deleted_records_and_recreated_topic(fresh: FreshNames) -> None:
             assert made.fetch([tp], AMPLE_MS).offsets == {tp: Offsets(0, 1, 8)}
             assert made.fetch([tp], AMPLE_MS).lags == {tp: 1}
             assert from_the_end.fetch([tp], AMPLE_MS).lags == {tp: 0}
-    finally:
-        admin.close()
 
 
 def test_topic_deleted_between_two_fetches(fresh: FreshNames) -> None:

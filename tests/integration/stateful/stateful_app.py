@@ -268,12 +268,11 @@ class App:
 
     @contextmanager
     def _changelog_reader(self) -> Iterator[Any]:
-        reader = KafkaConsumer(bootstrap_servers=self.bootstrap, group_id=None, auto_offset_reset="earliest")
-        try:
+        with KafkaConsumer(
+            bootstrap_servers=self.bootstrap, group_id=None, auto_offset_reset="earliest"
+        ) as reader:
             reader.assign([TopicPartition(self.changelog, p) for p in range(self.partitions)])
             yield reader
-        finally:
-            reader.close()
 
     def state(self) -> list[dict[bytes, bytes]]:
         """Read each task's state from the changelog, and compare it with all copies on disk at its end.

@@ -49,8 +49,7 @@ def test_partition_without_a_leader_delays_no_other_task(tmp_path: Path) -> None
 
 
 def _make_on_both(bootstrap: str, topic: str) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    try:
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
         admin.create_topics(
             [
                 NewTopic(
@@ -62,5 +61,3 @@ def _make_on_both(bootstrap: str, topic: str) -> None:
                 )
             ]
         )
-    finally:
-        admin.close()

@@ -15,8 +15,7 @@ from tests.support.quick import long
 
 def records_in(bootstrap: str, topic: str) -> list[tuple[int, int]]:
     """Partition and offset of each input that has an output."""
-    reader = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest")
-    try:
+    with KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest") as reader:
         tp = TopicPartition(topic, 0)
         reader.assign([tp])
         end = reader.end_offsets([tp])[tp]
@@ -27,8 +26,6 @@ def records_in(bootstrap: str, topic: str) -> list[tuple[int, int]]:
                     partition, offset = record.value.split(b":")
                     places.append((int(partition), int(offset)))
         return places
-    finally:
-        reader.close()
 
 
 @pytest.mark.parametrize("flushes", [True, long(False)])

@@ -18,11 +18,7 @@ def test_partition_paused_in_the_middle_of_a_batch_is_read_to_its_end(fresh: Fre
     """With kafka-python 3.0.12 alone it stands still for ever, once another partition was read."""
     topic = fresh.topic(2)
     write(fresh.bootstrap, {TopicPartition(topic, number): 10 for number in range(2)})
-    consumer = KafkaConsumer(
-        bootstrap_servers=fresh.bootstrap, group_id=None, auto_offset_reset="earliest", max_poll_records=3
-    )
     partitions = [KafkaPartition(topic, number) for number in range(2)]
-    consumer.assign(partitions)
     seen: Counter[KafkaPartition] = Counter()
 
     def polled() -> Counter[KafkaPartition]:
@@ -31,7 +27,10 @@ def test_partition_paused_in_the_middle_of_a_batch_is_read_to_its_end(fresh: Fre
             seen[partition] += len(records)
         return seen
 
-    try:
+    with KafkaConsumer(
+        bootstrap_servers=fresh.bootstrap, group_id=None, auto_offset_reset="earliest", max_poll_records=3
+    ) as consumer:
+        consumer.assign(partitions)
         until(polled, "the first records")
         (first,) = seen
         (other,) = set(partitions) - {first}
@@ -40,5 +39,3 @@ def test_partition_paused_in_the_middle_of_a_batch_is_read_to_its_end(fresh: Fre
         assert seen[first] == 3
         consumer.resume(first)
         until(lambda: polled()[first] == 10, "the rest")
-    finally:
-        consumer.close()

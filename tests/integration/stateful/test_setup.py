@@ -28,11 +28,8 @@ def changelogs(fresh: FreshNames, topology: Topology, group: str) -> dict[Any, A
 
 def make(fresh: FreshNames, topic: str, partitions: int, policy: str) -> None:
     """Create a topic, as an operator would."""
-    admin = KafkaAdminClient(bootstrap_servers=fresh.bootstrap)
-    try:
+    with KafkaAdminClient(bootstrap_servers=fresh.bootstrap) as admin:
         admin.create_topics([NewTopic(topic, partitions, 1, topic_configs={"cleanup.policy": policy})])
-    finally:
-        admin.close()
 
 
 def test_changelogs_are_created_compacted_with_a_partition_a_task(fresh: FreshNames) -> None:

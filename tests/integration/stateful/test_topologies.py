@@ -98,8 +98,6 @@ def test_topics_of_a_task_share_its_state_and_subtopologies_share_nothing(
 
     topics = {left: 3, right: 3, free: 2, local: 2}
     given: Counter[tuple[str, int, bytes]] = Counter()
-    producer = KafkaProducer(bootstrap_servers=fresh.bootstrap, linger_ms=5)
-    admin = KafkaAdminClient(bootstrap_servers=fresh.bootstrap)
 
     def produce(times: int) -> None:
         for topic, partitions in topics.items():
@@ -119,7 +117,10 @@ def test_topics_of_a_task_share_its_state_and_subtopologies_share_nothing(
             wanted[topic, partition] += times
         return all(committed.get(tp, 0) >= offset for tp, offset in wanted.items())
 
-    try:
+    with (
+        KafkaProducer(bootstrap_servers=fresh.bootstrap, linger_ms=5) as producer,
+        KafkaAdminClient(bootstrap_servers=fresh.bootstrap) as admin,
+    ):
         a, b = member("a"), member("b")
         with running(a):
             until(lambda: len(a.ready) == 7, "one member to have all tasks")
@@ -135,9 +136,6 @@ def test_topics_of_a_task_share_its_state_and_subtopologies_share_nothing(
             until(lambda: len(a.ready) == 7, "the first to have all tasks again")
             produce(300)
             until(done, "everything to be committed")
-    finally:
-        producer.close()
-        admin.close()
 
     expected: Counter[tuple[int, bytes]] = Counter()
     for (topic, partition, key), times in given.items():

@@ -81,13 +81,10 @@ def secured_broker(certificates: Path) -> Iterator[Secured]:
 
     with own_broker(("PLAINTEXT", "CONTROLLER", "SASL", "TLS"), properties) as ports:
         plain, sasl, tls = (f"{HOST}:{ports[door]}" for door in ("PLAINTEXT", "SASL", "TLS"))
-        admin = KafkaAdminClient(bootstrap_servers=plain)
-        try:
+        with KafkaAdminClient(bootstrap_servers=plain) as admin:
             admin.alter_user_scram_credentials(
                 [UserScramCredentialUpsertion(USER, ScramMechanism.SCRAM_SHA_512, AWKWARD)]
             )
-        finally:
-            admin.close()
         yield Secured(plain, sasl, tls, certificates)
 
 

@@ -62,11 +62,8 @@ def read_topic(bootstrap: str, topic: str) -> list[tuple[str, dict[str, Any] | N
 
 def settings_of(bootstrap: str, topic: str) -> dict[str, str]:
     """Return the settings of a topic that ``create_feed`` sets."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    try:
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
         configs = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
-    finally:
-        admin.close()
     [settings] = configs["topic"].values() if "topic" in configs else configs.values()
     return {name: settings[name]["value"] for name in TOPIC_SETTINGS}
 

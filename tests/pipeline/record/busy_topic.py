@@ -20,14 +20,11 @@ def writing(bootstrap: str, topic: str) -> contextlib.AbstractContextManager[lis
     """Write a record to all partitions, many a second; yield the numbers written."""
 
     def work(over: threading.Event, made: list[int]) -> None:
-        producer = KafkaProducer(bootstrap_servers=bootstrap)
-        try:
+        with KafkaProducer(bootstrap_servers=bootstrap) as producer:
             while not over.wait(EVERY_S):
                 for sent in [producer.send(topic, b"x", partition=p) for p in range(PARTITIONS)]:
                     sent.get(60)
                 made.append(len(made))
-        finally:
-            producer.close()
 
     return meanwhile(work)
 

@@ -32,14 +32,11 @@ from tests.support.offsets.records import commit_key, commit_value, text
 
 def send(bootstrap: str, topic: str, *records: Record) -> None:
     """Append raw records to the topic's last partition."""
-    producer = KafkaProducer(bootstrap_servers=bootstrap)
-    try:
+    with KafkaProducer(bootstrap_servers=bootstrap) as producer:
         last = max(producer.partitions_for(topic))
         for key, value in records:
             producer.send(topic, key=key, value=value, partition=last)
         producer.flush()
-    finally:
-        producer.close()
 
 
 def test_problems_are_counted_and_the_first_of_each_is_logged(

@@ -81,13 +81,10 @@ def recorded(*args: Any, **kwargs: Any) -> Iterator[Recording[SamplesReport]]:
 
 def rows_of_the_admin_client(bootstrap: str, group: str) -> set[Sample]:
     """Return the samples of a group, read with kafka-python's admin client; all partitions have commits."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    try:
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
         commits = admin.list_group_offsets({group: None})[group]
         begins = admin.list_partition_offsets(dict.fromkeys(commits, OffsetSpec.EARLIEST))
         ends = admin.list_partition_offsets(dict.fromkeys(commits, OffsetSpec.LATEST))
-    finally:
-        admin.close()
     return {
         (group, tp.topic, tp.partition, begins[tp].offset, ends[tp].offset, commit_of.offset)
         for tp, commit_of in commits.items()
@@ -132,18 +129,15 @@ def test_assigned_partition_without_a_commit_is_sampled(
 ) -> None:
     topic, group = names.topic(2), names.group()
     write(names.bootstrap, {TopicPartition(topic, 0): 4})
-    consumer = KafkaConsumer(
+    with KafkaConsumer(
         topic, bootstrap_servers=names.bootstrap, group_id=group, enable_auto_commit=False
-    )
-    try:
+    ) as consumer:
         # A leader that plans without a topic's metadata may never join again in kafka-python 3.0.12.
         wait_until(lambda: consumer.partitions_for_topic(topic), "the topic's metadata")
         wait_until(
             lambda: consumer.poll(100) is not None and len(consumer.assignment()) == 2, "an assignment"
         )
         record_samples_once(spark, settings_of(names.bootstrap), str(tmp_path), groups=[group])
-    finally:
-        consumer.close()
     assert {row for _, row in samples(spark, tmp_path)} == {
         (group, topic, 0, 0, 4, -1),
         (group, topic, 1, 0, 0, -1),

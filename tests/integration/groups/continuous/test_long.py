@@ -169,8 +169,5 @@ def test_busy_member_that_fails_in_a_join_loses_nothing(
 
 
 def _state(guarded: Guarded, group_id: str) -> str:
-    admin = KafkaAdminClient(bootstrap_servers=guarded.bootstrap)
-    try:
+    with KafkaAdminClient(bootstrap_servers=guarded.bootstrap) as admin:
         return str(admin.describe_groups([group_id])[group_id]["group_state"])
-    finally:
-        admin.close()
