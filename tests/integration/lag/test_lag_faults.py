@@ -125,26 +125,26 @@ def test_deleted_records_and_recreated_topic(fresh: FreshNames) -> None:
     tp, group_id = TopicPartition(fresh.topic(), 0), fresh.group()
     write(fresh.bootstrap, {tp: 10})
     commit(fresh.bootstrap, group_id, {tp: 2})
-    with KafkaAdminClient(bootstrap_servers=fresh.bootstrap) as admin:
-        with (
-            fetcher(fresh.bootstrap, group_id) as made,
-            fetcher(fresh.bootstrap, group_id, auto_offset_reset="latest") as from_the_end,
-        ):
-            assert made.fetch([tp], AMPLE_MS).lags == {tp: 8}
-            admin.delete_records({KafkaPartition(*tp): 6})
-            assert made.fetch([tp], AMPLE_MS).offsets == {tp: Offsets(6, 10, 2)}
-            assert made.fetch([tp], AMPLE_MS).lags == {tp: 4}
-            assert from_the_end.fetch([tp], AMPLE_MS).lags == {tp: 0}
+    with (
+        KafkaAdminClient(bootstrap_servers=fresh.bootstrap) as admin,
+        fetcher(fresh.bootstrap, group_id) as made,
+        fetcher(fresh.bootstrap, group_id, auto_offset_reset="latest") as from_the_end,
+    ):
+        assert made.fetch([tp], AMPLE_MS).lags == {tp: 8}
+        admin.delete_records({KafkaPartition(*tp): 6})
+        assert made.fetch([tp], AMPLE_MS).offsets == {tp: Offsets(6, 10, 2)}
+        assert made.fetch([tp], AMPLE_MS).lags == {tp: 4}
+        assert from_the_end.fetch([tp], AMPLE_MS).lags == {tp: 0}
 
-            admin.delete_topics([tp.topic])
-            until(lambda: tp in made.fetch([tp], AMPLE_MS).missing)
-            admin.create_topics([NewTopic(tp.topic, 1, 1)])
-            write(fresh.bootstrap, {tp: 1})
-            # The broker forgets the commits of a topic that is deleted; a client that lives on commits again.
-            commit(fresh.bootstrap, group_id, {tp: 8})
-            assert made.fetch([tp], AMPLE_MS).offsets == {tp: Offsets(0, 1, 8)}
-            assert made.fetch([tp], AMPLE_MS).lags == {tp: 1}
-            assert from_the_end.fetch([tp], AMPLE_MS).lags == {tp: 0}
+        admin.delete_topics([tp.topic])
+        until(lambda: tp in made.fetch([tp], AMPLE_MS).missing)
+        admin.create_topics([NewTopic(tp.topic, 1, 1)])
+        write(fresh.bootstrap, {tp: 1})
+        # The broker forgets the commits of a topic that is deleted; a client that lives on commits again.
+        commit(fresh.bootstrap, group_id, {tp: 8})
+        assert made.fetch([tp], AMPLE_MS).offsets == {tp: Offsets(0, 1, 8)}
+        assert made.fetch([tp], AMPLE_MS).lags == {tp: 1}
+        assert from_the_end.fetch([tp], AMPLE_MS).lags == {tp: 0}
 
 
 def test_topic_deleted_between_two_fetches(fresh: FreshNames) -> None:
