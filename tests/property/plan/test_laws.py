@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -112,7 +111,12 @@ def test_sticky_scores_as_the_best_of_all_plans(group: Group) -> None:
 @settings(max_examples=times(2.5))
 @given(group=any_group)
 def test_sticky_scores_as_the_best_by_flow(group: Group) -> None:
-    """Compared with an exact network simplex, on larger groups."""
+    """Compared with an exact network simplex, on larger groups.
+
+    What KIP-54 asks for follows.  With equal subscriptions "the numbers of topic partitions assigned to
+    consumers differ by at most one".  With others no "partition can be moved [...] and improve the overall
+    balance score at the same time".
+    """
     plan = PLANNERS["sticky"](group)
     assert oracle.score(group, oracle.by_partition(plan)) == oracle.best_by_flow(group)
 
@@ -133,23 +137,6 @@ def test_fairest_sticky_moves_no_owned_partition(group: Group) -> None:
     before = oracle.owners(group)
     assert {tp: owner_of[tp] for tp in before} == before
     assert oracle.score(group, owner_of) == oracle.best_by_flow(group, keep_all=True)
-
-
-@given(group=st.one_of(groups(equal=True), settled_groups(equal=True)))
-def test_equal_subscriptions_balance_to_one(group: Group) -> None:
-    """KIP-54: "the numbers of topic partitions assigned to consumers differ by at most one"."""
-    loads = [sum(map(len, topics.values())) for topics in PLANNERS["sticky"](group).values()]
-    assert max(loads) - min(loads) <= 1
-
-
-@given(group=any_group)
-def test_no_single_move_improves_the_balance(group: Group) -> None:
-    """KIP-54: no "partition can be moved [...] and improve the overall balance score at the same time"."""
-    plan = PLANNERS["sticky"](group)
-    owner_of = oracle.by_partition(plan)
-    loads = Counter(owner_of.values())
-    for tp, members in oracle.wanted(group).items():
-        assert all(loads[owner_of[tp]] <= loads[m] + 1 for m in members)
 
 
 @given(group=any_group)

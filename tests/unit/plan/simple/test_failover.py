@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafka_assignors.plan import Group, Member, Reason, plan_failover, plan_seniors, resolve, this_round
-from kafka_assignors.plan.explain import explain
+from kafka_assignors.plan import Group, Member, plan_failover, plan_seniors, resolve
 from tests.support.plan.builders import member
 
 TOPICS = {"t0": 2, "t1": 3}
@@ -27,34 +26,15 @@ def actives(
     return active_of
 
 
-def active(*members: Member, preempt: bool = True, topics: Mapping[str, int] = TOPICS) -> str | None:
-    """The member that is active for every topic."""
-    (member_id,) = set(actives(*members, preempt=preempt, topics=topics).values())
-    return member_id
-
-
-def test_the_highest_priority_gets_everything() -> None:
-    """Also from another owner."""
-    owned = {"t0": [0, 1], "t1": [0, 1, 2]}
-    assert active(member("a", BOTH, owned, priority=1), member("b", BOTH, priority=2)) == "b"
-
-
 def test_groups_without_members_or_topics() -> None:
     for preempt in (True, False):
         group = Group((), TOPICS)
         assert plan_failover(group, resolve(group), preempt=preempt) == {}
-        assert active(member("a", [], priority=1), preempt=preempt) is None
+        assert actives(member("a", [], priority=1), preempt=preempt) == {"t0": None, "t1": None}
         assert actives(member("a", ["gone"], priority=1), preempt=preempt, topics={}) == {}
 
 
 # --- preemption off ----------------------------------------------------------------------------------------
-
-
-def test_the_active_member_stays_when_others_join() -> None:
-    """Of any priority."""
-    owned = {"t0": [0, 1], "t1": [0, 1, 2]}
-    others = [member(name, BOTH, priority=9, instance_id=name) for name in "bc"]
-    assert active(member("a", BOTH, owned, priority=1), *others, preempt=False) == "a"
 
 
 def test_an_unsubscribed_member_is_no_longer_active() -> None:
@@ -64,12 +44,6 @@ def test_an_unsubscribed_member_is_no_longer_active() -> None:
         member("c", BOTH, priority=5),
     )
     assert actives(*members, preempt=False) == {"t0": "b", "t1": "a"}
-
-
-def test_a_stale_claim_takes_nothing_from_the_active_member() -> None:
-    """Also partitions that the zombie claims and the active member does not."""
-    zombie = member("z", BOTH, {"t0": [0, 1], "t1": [0, 1, 2]}, generation=3, priority=9)
-    assert active(zombie, member("a", BOTH, {"t0": [0]}, generation=4, priority=1), preempt=False) == "a"
 
 
 def test_topics_without_an_active_member_follow_another_active_member() -> None:
@@ -87,26 +61,6 @@ def test_plan_seniors_picks_the_most_senior_subscriber() -> None:
     group = Group((member("a", ["t0"]), member("b", BOTH, priority=9)), TOPICS | {"t2": 1})
     assert plan_seniors(group) == {"a": {"t0": [0, 1]}, "b": {"t1": [0, 1, 2]}}
     assert plan_seniors(Group((), TOPICS)) == {}
-
-
-# --- reasons -----------------------------------------------------------------------------------------------
-
-
-def test_reasons_use_the_strategys_words() -> None:
-    owned = {"t0": [0, 1]}
-    group = Group((member("a", owned=owned, priority=1), member("b", priority=2)), {"t0": 3})
-    claims = resolve(group)
-
-    def reasons(*, preempt: bool, overrides: Mapping[Reason, Reason]) -> list[str]:
-        target = plan_failover(group, claims, preempt=preempt)
-        assigned, holds = this_round(group, claims, target)
-        return [str(why) for why in explain(group, claims, target, assigned, holds, overrides=overrides)]
-
-    highest = {Reason.MOVED: Reason.HIGHEST}
-    moved = ["moved to the highest priority: a"] * 2
-    assert reasons(preempt=True, overrides=highest) == [*moved, "no owner before"]
-    stays = ["stays with the active member"] * 2
-    assert reasons(preempt=False, overrides={Reason.KEPT: Reason.STAYS}) == [*stays, "no owner before"]
 
 
 # --- size --------------------------------------------------------------------------------------------------
