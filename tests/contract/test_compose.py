@@ -11,7 +11,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +22,12 @@ from kafka_assignors.broker.docker import PORT, VERSION, compose_file, prepare
 from kafka_assignors.broker.jars.lock import kafka_version
 from kafka_assignors.broker.settings import HEAP, JVM_OPTIONS, SETTINGS, environment, listeners
 from kafka_assignors.cli import cli
+from tests.contract.schema_check import schema_check
 
 ROOT = Path(__file__).parents[2]
 BY_HAND = ROOT / "docker" / "compose.yml"
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
+COMPOSE = ("--builtin-schema", "vendor.compose-spec")
 
 # ${NAME:-default}, ${NAME:?message}, or a plain reference, which compose turns into nothing with a warning.
 REFERENCE = re.compile(r"\$(?:\{(?P<name>\w+)(?P<rest>[^}]*)\}|\w+)")
@@ -46,23 +47,20 @@ def service(env: dict[str, str] | None = None) -> dict[str, Any]:
     return kafka
 
 
-def check(compose: Path) -> subprocess.CompletedProcess[str]:
-    """Hold a file to the schema of the Compose specification, which ``check-jsonschema`` brings along."""
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
-    return subprocess.run([*command, str(compose)], capture_output=True, text=True, check=False)
+def by_hand() -> dict[str, Any]:
+    """Return the user's file, under the default port."""
+    return dict(yaml.safe_load(interpolate(BY_HAND.read_text(encoding="utf-8"), {})))
 
 
 @pytest.mark.parametrize("file", [compose_file(), BY_HAND], ids=["package", "by hand"])
 def test_compose_file_follows_the_specification(tmp_path: Path, file: Path) -> None:
     (tmp_path / "compose.yml").write_text(interpolate(file.read_text(encoding="utf-8"), {}))
-    checked = check(tmp_path / "compose.yml")
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert schema_check(tmp_path / "compose.yml", *COMPOSE) == ""
 
 
 def test_merged_properties_follow_the_specification(tmp_path: Path) -> None:
     prepare(("docker", "compose"), tmp_path, 9092, {"num.partitions": "7"})
-    checked = check(tmp_path / "properties.json")
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert schema_check(tmp_path / "properties.json", *COMPOSE) == ""
 
 
 @pytest.mark.parametrize(
@@ -77,7 +75,7 @@ def test_schema_check_finds_a_mistake(tmp_path: Path, right: str, wrong: str) ->
     text = interpolate(compose_file().read_text(encoding="utf-8"), {})
     assert right in text
     (tmp_path / "compose.yml").write_text(text.replace(right, wrong))
-    assert check(tmp_path / "compose.yml").returncode == 1
+    assert "Schema validation errors" in schema_check(tmp_path / "compose.yml", *COMPOSE)
 
 
 def test_every_variable_has_a_default_or_is_required() -> None:
@@ -121,15 +119,13 @@ def test_all_values_are_strings() -> None:
 
 
 def test_users_compose_file_includes_the_packages() -> None:
-    by_hand = yaml.safe_load(BY_HAND.read_text(encoding="utf-8"))
-    (included,) = by_hand["include"]
+    (included,) = by_hand()["include"]
     assert (BY_HAND.parent / included).resolve() == compose_file().resolve()
 
 
 def test_users_compose_file_runs_an_existing_command() -> None:
     """With its options, and the broker's address where the command line looks for it."""
-    by_hand = yaml.safe_load(interpolate(BY_HAND.read_text(encoding="utf-8"), {}))
-    pipeline = by_hand["services"]["spark"]
+    pipeline = by_hand()["services"]["spark"]
     command: click.Command = cli
     words = list(pipeline["command"])
     while isinstance(command, click.Group):
@@ -142,16 +138,16 @@ def test_users_compose_file_runs_an_existing_command() -> None:
     assert pipeline["environment"].keys() == {"KAFKA_ASSIGNORS_BOOTSTRAP_SERVERS"}
     assert address == service()["healthcheck"]["test"][-1]
     mounts = dict(volume.split(":")[::-1] for volume in pipeline["volumes"])
-    assert mounts["/data"] in by_hand["volumes"]
-    made = DOCKERFILE.read_text(encoding="utf-8")
+    assert mounts["/data"] in by_hand()["volumes"]
+    made = " ".join(rest for name, rest in instructions() if name == "RUN")
     assert all(place in made for place in mounts), "a volume takes its owner from the folder in the image"
 
 
 def test_every_profile_is_shown_with_its_own_down() -> None:
     """``down`` without the profile leaves its service running."""
     text = BY_HAND.read_text(encoding="utf-8")
-    for service in yaml.safe_load(interpolate(text, {}))["services"].values():
-        for profile in service["profiles"]:
+    for ours in by_hand()["services"].values():
+        for profile in ours["profiles"]:
             assert f"docker compose -f docker/compose.yml --profile {profile} down --volumes\n" in text
 
 
@@ -227,61 +223,24 @@ def test_build_context_has_only_the_files_pip_needs() -> None:
 def test_extras_of_the_images_exist() -> None:
     assert "/src[${EXTRAS}]" in next(rest for name, rest in instructions() if name == "RUN")
     default = next(rest for name, rest in instructions() if name == "ARG").removeprefix("EXTRAS=")
-    pipeline = spark_service()["build"]["args"]["EXTRAS"]
+    services = by_hand()["services"]
+    exporter, pipeline = (services[name]["build"]["args"]["EXTRAS"] for name in ("exporter", "spark"))
+    assert exporter == "cli,prometheus"
     setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
-    for extra in [*default.split(","), *pipeline.split(",")]:
+    for extra in f"{default},{exporter},{pipeline}".split(","):
         assert re.search(rf"^{extra} =$", setup, re.MULTILINE)
 
 
-# --- the service that runs the pipeline ---
+# --- the services of the user's file ---
 
 
-def spark_service() -> dict[str, Any]:
-    """Return the service by hand, under the default port."""
-    parsed: dict[str, Any] = yaml.safe_load(interpolate(BY_HAND.read_text(encoding="utf-8"), {}))
-    service: dict[str, Any] = parsed["services"]["spark"]
-    return service
-
-
-def test_pipeline_runs_only_with_its_profile() -> None:
-    assert spark_service()["profiles"] == ["spark"]
-
-
-def test_pipeline_uses_the_advertised_address() -> None:
-    ours = spark_service()
-    assert ours["network_mode"] == "service:kafka"
-    advertised = service()["environment"]["KAFKA_ADVERTISED_LISTENERS"].removeprefix("PLAINTEXT://")
-    assert ours["environment"]["KAFKA_ASSIGNORS_BOOTSTRAP_SERVERS"] == advertised
-
-
-def test_pipeline_runs_an_existing_command() -> None:
-    asked = ["-m", "kafka_assignors", *spark_service()["command"], "--help"]
-    done = subprocess.run([sys.executable, *asked], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "--out" in done.stdout
-
-
-def test_pipeline_writes_to_a_folder_its_user_owns() -> None:
-    ours = spark_service()
-    folder = ours["command"][ours["command"].index("--out") + 1]
-    made = " ".join(rest for name, rest in instructions() if name == "RUN")
-    for volume in ours["volumes"]:
-        assert volume.partition(":")[2] in made
-    assert folder in [volume.partition(":")[2] for volume in ours["volumes"]]
-
-
-# --- the service that runs the exporter ---
-
-
-def exporter_service() -> dict[str, Any]:
-    """Return the service by hand, under the default port."""
-    parsed: dict[str, Any] = yaml.safe_load(interpolate(BY_HAND.read_text(encoding="utf-8"), {}))
-    service: dict[str, Any] = parsed["services"]["exporter"]
-    return service
+def test_pipeline_runs_only_with_its_profile_and_in_the_network_of_the_broker() -> None:
+    ours = by_hand()["services"]["spark"]
+    assert (ours["profiles"], ours["network_mode"]) == (["spark"], "service:kafka")
 
 
 def test_exporter_reads_the_advertised_address_and_listens_on_loopback() -> None:
-    ours = exporter_service()
+    ours = by_hand()["services"]["exporter"]
     assert (ours["profiles"], ours["network_mode"]) == (["exporter"], "host")
     advertised = service()["environment"]["KAFKA_ADVERTISED_LISTENERS"].removeprefix("PLAINTEXT://")
     assert ours["environment"] == {"KAFKA_ASSIGNORS_BOOTSTRAP_SERVERS": advertised}
@@ -289,11 +248,3 @@ def test_exporter_reads_the_advertised_address_and_listens_on_loopback() -> None
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
     assert str(command.make_context(name, words).params["listen"]) == "127.0.0.1:8000"
-
-
-def test_exporters_image_has_its_extras() -> None:
-    extras = exporter_service()["build"]["args"]["EXTRAS"].split(",")
-    assert extras == ["cli", "prometheus"]
-    setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
-    for extra in extras:
-        assert re.search(rf"^{extra} =$", setup, re.MULTILINE)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from copy import deepcopy
 from functools import reduce
 from pathlib import Path
@@ -15,7 +13,7 @@ import pytest
 import yaml
 
 from kafka_assignors.cli.size.serve import METRICS
-from tests.support.waiting import PATIENCE_S
+from tests.contract.schema_check import schema_check
 from tests.unit.cli.size.sized_group import shown_report
 
 ROOT = Path(__file__).parents[2]
@@ -44,14 +42,7 @@ def refusal(manifest: Any, schema: str, folder: Path) -> str:
     """Return what check-jsonschema says against a manifest; empty if it is valid."""
     file = folder / "manifest.json"
     file.write_text(json.dumps(manifest), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "check_jsonschema", "--schemafile", SCHEMAS / schema, file],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    return "" if done.returncode == 0 else done.stdout + done.stderr
+    return schema_check(file, "--schemafile", SCHEMAS / schema)
 
 
 @pytest.mark.parametrize(("kind", "schema"), KINDS)
