@@ -7,7 +7,6 @@ record, and the group has a commit in every partition.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from statistics import median
@@ -16,7 +15,6 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as KafkaPartition
 from kafka.admin import NewTopic, OffsetSpec
-from kafka.structs import OffsetAndMetadata
 
 from bench.table import as_markdown, ms
 from bench.timing import times
@@ -24,6 +22,7 @@ from kafka_assignors.broker import development_broker
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.lag import LagFetcher
 from kafka_assignors.plan import TopicPartition
+from tests.integration.lagging import commit_by
 
 Row = dict[str, Any]
 
@@ -109,22 +108,8 @@ def prepared(bootstrap: str, size: int) -> list[TopicPartition]:
             producer.send(tp.topic, b"x", partition=tp.partition)
         producer.close()
         for first in range(0, size, _BATCH):
-            offsets = {
-                KafkaPartition(*tp): OffsetAndMetadata(0, "", -1) for tp in tps[first : first + _BATCH]
-            }
-            while any(error.errno for error in _commit(admin, offsets)):
-                time.sleep(0.2)
+            commit_by(admin, GROUP, dict.fromkeys(tps[first : first + _BATCH], 0))
     return tps
-
-
-def _commit(admin: Any, offsets: dict[Any, Any]) -> Iterable[Any]:
-    """Commit, and return the errors.  A broker that has just started refuses commits."""
-    try:
-        return set(admin.alter_group_offsets(GROUP, offsets).values())
-    except Exception as error:
-        if not getattr(error, "retriable", False):
-            raise
-        return {type(error)}
 
 
 def _admin_client(bootstrap: str, tps: list[Any], runs: int) -> list[float]:

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from statistics import median
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaProducer
-from kafka import TopicPartition as KafkaPartition
 from kafka.admin import NewTopic
-from kafka.structs import OffsetAndMetadata
 
 from bench.lag.fetching import more_heap
 from bench.machine import machine
@@ -28,7 +25,7 @@ from kafka_assignors.pipeline.record.sampler import NAME, group_samples
 from kafka_assignors.pipeline.record.sampling import SamplerOptions
 from kafka_assignors.pipeline.session import local_session
 from kafka_assignors.plan import TopicPartition
-from tests.integration.lagging import commit
+from tests.integration.lagging import commit_by
 
 SIZES = ((10, 100), (100, 100), (10, 1_000), (1_000, 100))
 TIMEOUT_S = 600.0
@@ -97,14 +94,8 @@ def _commit_everywhere(bootstrap: str, groups: int, partitions: int) -> tuple[st
             producer.send(topic, b"x", partition=p)
         producer.flush()
         names = tuple(f"{topic}-{n}" for n in range(groups))
-        everywhere = {KafkaPartition(topic, p): OffsetAndMetadata(0, "", -1) for p in range(partitions)}
         for name in names:
-            # On a new broker the first request waits for a coordinator.
-            if name == names[0]:
-                commit(bootstrap, name, {TopicPartition(topic, p): 0 for p in range(partitions)})
-                continue
-            while any(error.errno for error in admin.alter_group_offsets(name, everywhere).values()):
-                time.sleep(0.1)  # the group's coordinator is not ready yet
+            commit_by(admin, name, {TopicPartition(topic, p): 0 for p in range(partitions)})
     return names
 
 

@@ -26,17 +26,22 @@ def write(bootstrap: str, counts: Mapping[TopicPartition, int]) -> None:
 
 def commit(bootstrap: str, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
     """Commit for a group without members, as an administrator does."""
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
+        commit_by(admin, group_id, offsets)
+
+
+def commit_by(admin: KafkaAdminClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+    """Commit with a client that stays open."""
     theirs = {KafkaPartition(*tp): OffsetAndMetadata(offset, "", -1) for tp, offset in offsets.items()}
     deadline = time.monotonic() + SETTLE_S
-    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
-        while True:  # a new broker may still be creating __consumer_offsets
-            try:
-                answers = admin.alter_group_offsets(group_id, theirs)
-            except KafkaError as error:
-                if not error.retriable or time.monotonic() > deadline:
-                    raise
-            else:
-                if not any(error.retriable for error in answers.values()) or time.monotonic() > deadline:
-                    assert set(answers.values()) == {NoError}, answers
-                    return
-            time.sleep(0.2)
+    while True:  # a new broker may still be creating __consumer_offsets
+        try:
+            answers = admin.alter_group_offsets(group_id, theirs)
+        except KafkaError as error:
+            if not error.retriable or time.monotonic() > deadline:
+                raise
+        else:
+            if not any(error.retriable for error in answers.values()) or time.monotonic() > deadline:
+                assert set(answers.values()) == {NoError}, answers
+                return
+        time.sleep(0.2)
