@@ -52,7 +52,8 @@ class RuntimeOptions:
         probing_rebalance_interval_ms: time until a probing rebalance, which is requested while a better plan
             waits for copies.
         rack: this member's rack; standbys go to other racks.
-        endpoint: ``host:port`` where others can query this member's state.
+        endpoint: ``host:port`` where others can query this member's state; ``duties.owners`` has those of all
+            members.
         commit_interval_ms: time between commits of changelog, store and offsets.
         before_commit: ``before_commit(offsets, timeout_s)``, called before each commit with the offsets to be
             committed, by partition, and the seconds the call may take.  Flush here the records that
@@ -62,7 +63,7 @@ class RuntimeOptions:
         max_uncommitted_bytes: uncommitted changes that take more memory than this are committed earlier.
         standby_bytes_per_s: rate limit for standbys and warm-ups; None: no limit.
         restore_fetch_bytes: size of one fetch of changelogs from one broker; a larger record is still
-            fetched.
+            fetched.  A member needs two to three times this for each broker that leads changelogs.
         cleanup_delay_s: how long state of a task that moved away stays on disk without use.  After that, the
             next check removes the state from the member's report, and the check after it deletes the state.
             Checks come once a minute, or every ``cleanup_delay_s`` if that is shorter, but at most once a
@@ -72,7 +73,8 @@ class RuntimeOptions:
         changelog_replication_factor: of changelogs the consumer creates; -1: the cluster's default.
         changelog_max_request_size: bytes; the largest change.  The topic has its own limit,
             ``max.message.bytes``.
-        changelog_compression: gzip, snappy, lz4 or zstd; None: no compression.
+        changelog_compression: gzip, snappy, lz4 or zstd; None: no compression.  All members need the codec's
+            library.
         store: memory and files of the stores.
 
     Raises:
