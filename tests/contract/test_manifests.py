@@ -1,9 +1,8 @@
-"""The manifests of docs/guides/size-on-kubernetes.md fit the schemas of KEDA and Kubernetes."""
+"""The manifests of docs/_static/kubernetes fit the schemas of KEDA and Kubernetes."""
 
 from __future__ import annotations
 
 import json
-import re
 from copy import deepcopy
 from functools import reduce
 from pathlib import Path
@@ -18,10 +17,10 @@ from tests.unit.cli.size.sized_group import shown_report
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = Path(__file__).parent / "schemas"
-GUIDE = (ROOT / "docs" / "guides" / "size-on-kubernetes.md").read_text(encoding="utf-8")
 MANIFESTS: dict[str, Any] = {
     manifest.get("kind", "rules"): manifest
-    for manifest in map(yaml.safe_load, re.findall(r"^```yaml\n(.*?)^```", GUIDE, re.DOTALL | re.MULTILINE))
+    for file in (ROOT / "docs" / "_static" / "kubernetes").glob("*.yaml")
+    for manifest in yaml.safe_load_all(file.read_text(encoding="utf-8"))
 }
 KINDS = [
     ("Deployment", "deployment.json"),
