@@ -37,9 +37,15 @@ except BrokerError as error:
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[DevelopmentBroker]:
-    """A shared broker that tests must not stop."""
+    """A shared broker that tests must not stop.  The end of its block leaves no process or file."""
     with development_broker("jars") as broker:
+        jvm = jvm_of(psutil.Process(broker.pid))
         yield broker
+    assert not alive(jvm)
+    assert not answers(broker.port)
+    assert not broker.data_dir.exists()
+    assert not broker.failed
+    broker.stop()  # twice is fine
 
 
 def program(*words: str, limit: Callable[[], None] | None = None) -> subprocess.Popen[str]:
@@ -94,16 +100,6 @@ def test_broker_is_ready_inside_the_block(own: DevelopmentBroker) -> None:
     assert own.running
     assert own.backend == "jars"
     assert own.log_path.exists()
-
-
-def test_end_of_the_block_leaves_no_process_or_file() -> None:
-    with development_broker("jars") as broker:
-        jvm = jvm_of(psutil.Process(broker.pid))
-    assert not alive(jvm)
-    assert not answers(broker.port)
-    assert not broker.data_dir.exists()
-    assert not broker.failed
-    broker.stop()  # twice is fine
 
 
 @pytest.mark.long

@@ -1,31 +1,26 @@
 """Live groups: the leader's log line names the cause of each rebalance.
 
-Two causes are tested where their groups are: ``forecast`` in ``lag/test_feed.py``, ``metadata`` in
-``test_unlisted.py``.  ``upgrade`` needs a member of another release, so only unit tests have it.
+Four causes are tested where their groups are: ``forecast`` in ``lag/test_feed.py``, ``skew`` in
+``lag/test_lag_aware.py``, ``probe`` in ``stateful/test_stateful.py``, ``metadata`` in ``test_unlisted.py``.
+``upgrade`` needs a member of another release, so only unit tests have it.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.admin import NewTopic
 
 from kafka_assignors import (
-    CooperativeLagAwareAssignor,
     CooperativeStickyAssignor,
     RangeAssignor,
-    RebalanceOnSkew,
 )
 from kafka_assignors.lag.fetch.link import client_without_topic_creation
-from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
-from tests.integration.lagging import write
 from tests.integration.members import HEARTBEAT_MS, Group, Member
-from tests.integration.stateful.stateful_app import App
 from tests.support.waiting import PATIENCE_S
 
 LONG_SESSION_MS = 30_000
@@ -189,37 +184,6 @@ def _poll_until(consumer: KafkaConsumer, condition: Callable[[], object]) -> Non
     while not condition():
         assert time.monotonic() < deadline
         consumer.poll(timeout_ms=50)
-
-
-def test_skew_of_lag_is_the_cause(fresh: FreshNames) -> None:
-    policy = RebalanceOnSkew(threshold=1.2, at_least=10, for_s=0.5, check_s=0.2, cool_down_s=0.5, per_hour=20)
-    with Group(fresh, 4) as group:
-        leader, _ = group.join_all(
-            2,
-            CooperativeLagAwareAssignor,
-            auto_offset_reset="earliest",
-            options={"rebalance_on_skew": policy},
-        )
-        busy = group.settled()["m0"]
-        write(group.bootstrap, {TopicPartition(tp.topic, tp.partition): 100 for tp in busy})
-        wait_for_cause(group, leader, "skew")
-        group.settled()
-        # On a busy machine a member may miss its assignment, so the skew's round is repeated, or the next one
-        # finds a partition unowned.
-        assert "second-round" in causes(leader)[causes(leader).index("skew") :]
-
-
-def test_probing_rebalance_is_the_cause(fresh: FreshNames, tmp_path: Path) -> None:
-    with App(fresh, tmp_path, acceptable_recovery_lag=0, max_warmup_replicas=1) as app:
-        a = app.join()
-        app.wait_until_all_are_ready(a)
-        app.produce(2_000)
-        app.wait_until_done()
-        b = app.join()
-        app.wait_until(lambda: len(b.ready) == 2, "half of the tasks to move")
-        lines = [*a.logged(" cause="), *b.logged(" cause=")]
-        print(*lines, sep="\n")
-        assert any('cause="probe (' in line for line in lines)
 
 
 def test_static_leader_restarted_and_found_new_partitions(fresh: FreshNames) -> None:

@@ -147,6 +147,10 @@ def test_skewed_lag_triggers_a_rebalance(fresh: FreshNames) -> None:
             if "requesting a rebalance" in e.facts["message"]
         }
         assert asked == {"m0"}
+        # On a busy machine a member may miss its assignment, so the skew's round is repeated, or the next one
+        # finds a partition unowned.
+        causes = [event.facts["cause"] for event in leader.of_kind("rebalance")]
+        assert "second-round" in causes[causes.index("skew") :]
         assert_never_two_owners(group.members)
 
 
