@@ -16,6 +16,7 @@ from typing import Any
 from kafka_assignors.errors import KafkaAssignorsError, PipelineError
 from kafka_assignors.plan import shown
 
+_SLOW_WORKER = "Python worker failed to connect"
 _CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
 # Pattern of an error -> its sentence.  If one error can cause another, the rule of the cause comes first.
@@ -96,7 +97,7 @@ _RULES = {
         "Kafka's Java client cannot use the connection settings: {text}; the files that they name must be on "
         "every machine"
     ),
-    r"Python worker failed to connect": (
+    _SLOW_WORKER: (
         "a Python worker of Spark did not start within 10 s, mostly because the machine is busy: start "
         "again; finished batches are kept"
     ),
@@ -154,6 +155,11 @@ def pipeline_error(error: BaseException, doing: str) -> KafkaAssignorsError:
             line = f"{doing}: {sentence.format(**fields)}"
             return PipelineError(line.rstrip(": "))  # Java's message may be missing
     return PipelineError(f"{doing}: {shown(_first_line(error))}")
+
+
+def is_slow_worker(error: BaseException | None) -> bool:
+    """Return whether a query ended because a Python worker of Spark did not start within 10 s."""
+    return error is not None and _SLOW_WORKER in _full_text(error)
 
 
 def _full_text(error: BaseException) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka_assignors.errors import KafkaAssignorsError, PipelineError
-from kafka_assignors.pipeline.faults import pipeline_error
+from kafka_assignors.pipeline.faults import is_slow_worker, pipeline_error
 
 log = logging.getLogger(__name__)
 
@@ -18,6 +18,8 @@ _LONGEST_PAUSE_S = 60.0
 
 class RestartingQuery:
     """Restarts a streaming query after a failure, with backoff.  The first start must succeed.
+
+    A query that never worked is restarted only if a worker of Spark did not start in time, at most six times.
 
     Args:
         name: name in the log.
@@ -58,7 +60,7 @@ class RestartingQuery:
         """Restart the query if it failed and its pause is over; call this regularly.
 
         Raises:
-            PipelineError: the query failed and never worked.
+            PipelineError: the query failed, never worked, and is not to be restarted.
         """
         if self._running is not None:
             if self._running.query.isActive:
@@ -101,10 +103,11 @@ class RestartingQuery:
         ended = "the query ended"
         error = pipeline_error(cause, ended) if cause else PipelineError(f"{ended} without an error")
         report = self.stop()
-        if self._has_worked is not None and not self._has_worked(report):
-            raise pipeline_error(cause, self._name) if cause else PipelineError(f"{self._name}: {error}")
         if self._now() - self._since > _LONGEST_PAUSE_S:  # after a long run, this is a new fault
             self._pause_s = _FIRST_PAUSE_S
+        may_pass = is_slow_worker(cause) and self._pause_s < _LONGEST_PAUSE_S
+        if not may_pass and self._has_worked is not None and not self._has_worked(report):
+            raise pipeline_error(cause, self._name) if cause else PipelineError(f"{self._name}: {error}")
         self._schedule_restart(error)
 
     def _schedule_restart(self, error: KafkaAssignorsError) -> None:

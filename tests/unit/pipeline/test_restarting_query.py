@@ -189,6 +189,20 @@ def test_failure_before_the_query_worked_is_raised() -> None:
     assert query.stop() == 1
 
 
+def test_query_is_restarted_six_times_if_a_worker_of_spark_is_slow_before_it_worked() -> None:
+    clock, streams = Clock(0.0), list[Stream]()
+    query = RestartingQuery("load", starting(streams, []), clock, has_worked=lambda done: done < 0)
+    for _ in range(6):
+        streams[-1].fail("Python worker failed to connect back.")
+        query.check()
+        clock.now += 60
+        query.check()
+    assert len(streams) == 7
+    streams[-1].fail("Python worker failed to connect back.")
+    with pytest.raises(PipelineError, match=r"^load: a Python worker of Spark did not start within 10 s"):
+        query.check()
+
+
 def test_query_that_ends_by_itself_before_it_worked_is_named() -> None:
     streams = list[Stream]()
     query = RestartingQuery("load", starting(streams, []), Clock(0.0), has_worked=lambda done: done > 1)
