@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from random import Random
 
@@ -35,14 +34,16 @@ def test_the_best_plan_within_limits_is_found(
 ) -> None:
     """The smallest load, or the fewest moves; None if no plan keeps the limits and the rule."""
     solved = 0
-    for seed in range(25):
+    for seed in range(100):
         rng = Random(seed)
+        # Members without history may be interchangeable, and the search skips all of them but one.
+        with_history = seed < 25
         group = group_of(
             rng,
             members=4,
-            topics=2,
-            partitions=3,
-            density=rng.choice((1, 0.7)),
+            topics=2 if with_history else 4,
+            partitions=3 if with_history else 2,
+            density=rng.choice((1, 0.7)) if with_history else 0.5,
             lag=rng.choice((3, 30)),
             capacities=capacities,
         )
@@ -50,7 +51,9 @@ def test_the_best_plan_within_limits_is_found(
         rule = CountRule(problem, skew)
         plans = list(every_owners(group))
         kept = next(p for p in plans if skew is None or fair(problem, p, plans, skew))
-        home = history(rng, group, any_owners(rng, group), kept=0.8)
+        home = np.full(group.size, NO_MEMBER, np.int32)
+        if with_history:
+            home = history(rng, group, any_owners(rng, group), kept=0.8)
         anchor = plans[rng.randrange(len(plans))]
         load, moves = load_of(problem, anchor), moves_of(problem, anchor, home)
         some = [
@@ -78,7 +81,7 @@ def test_the_best_plan_within_limits_is_found(
             assert moves_of(problem, plan, home) == min(moves_of(problem, other, home) for other in some)
         else:
             assert load_of(problem, plan) == min(load_of(problem, other) for other in some)
-    assert solved > 5
+    assert solved > 25
 
 
 def fair(problem: LoadProblem, plan: Owners, plans: list[Owners], skew: int) -> bool:
@@ -120,47 +123,6 @@ def test_more_than_most_partitions_are_not_searched() -> None:
     for partitions in (MOST_SEARCHED_PARTITIONS, MOST_SEARCHED_PARTITIONS + 1):
         plan = some_plan([1] * partitions, [0] * partitions, (99, 0))
         assert (plan is None) is (partitions > MOST_SEARCHED_PARTITIONS)
-
-
-@pytest.mark.parametrize(
-    ("members", "density", "skew"), [(2, 1, 1), (2, 1, None), (4, 0.5, None), (4, 0.5, 1)]
-)
-def test_skipping_interchangeable_members_loses_no_plan(
-    members: int, density: float, skew: int | None
-) -> None:
-    """Members without history and with equal load, count and subscription are interchangeable."""
-    for seed in range(80):
-        rng = Random(seed)
-        most = 7 if members == 2 else 3
-        group = group_of(rng, members=members, topics=4 if density < 1 else 1, partitions=most, lag=9)
-        if group.size > 8:
-            continue
-        if density < 1:
-            group = replace(
-                group,
-                members=tuple(
-                    replace(m, topics=frozenset(t for t in group.topics if rng.random() < density))
-                    for m in group.members
-                ),
-            )
-        problem = LoadProblem(group)
-        rule = CountRule(problem, skew)
-        plans = list(every_owners(group))
-        if len(plans) > 600:
-            continue
-        kept = next(p for p in plans if skew is None or fair(problem, p, plans, skew))
-        plan = best_plan(
-            problem,
-            np.full(group.size, NO_MEMBER, np.int32),
-            (10**6, group.size),
-            by_moves=False,
-            enough=0,
-            largest_count=rule.largest(kept),
-            fits=partial(rule.allows, kept=kept),
-        )
-        assert plan is not None
-        best = min(load_of(problem, other) for other in plans if rule.allows(other, kept))
-        assert load_of(problem, plan) == best
 
 
 @pytest.mark.parametrize(("members", "most"), [(16, 12_000), (300, 640)])
