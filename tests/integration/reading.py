@@ -22,9 +22,10 @@ def leaderless(bootstrap: str, *topics: str) -> set[tuple[str, int]]:
         }
 
 
-def all_records(bootstrap: str, topic: str) -> Iterator[Any]:
+def all_records(bootstrap: str, topic: str, **config: Any) -> Iterator[Any]:
     """Yield the current records of a topic, in order within a partition."""
-    with KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest") as consumer:
+    config = {"bootstrap_servers": bootstrap, "group_id": None, "auto_offset_reset": "earliest", **config}
+    with KafkaConsumer(**config) as consumer:
         partitions = [KafkaPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
         consumer.assign(partitions)
         ends = consumer.end_offsets(partitions)

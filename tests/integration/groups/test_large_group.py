@@ -5,13 +5,11 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Callable, Collection, Mapping
-from contextlib import closing
 from functools import cache, partial
 from typing import Any
 
 import pytest
 from kafka import KafkaConsumer
-from kafka import TopicPartition as KafkaPartition
 
 from kafka_assignors import ContinuousConsumer, CooperativeLagAwareAssignor, LagAwareAssignor
 from kafka_assignors.assignor.lag.base import LagAssignor
@@ -20,6 +18,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.members import Group, assert_never_two_owners, moved
 from tests.integration.raw_group import RawGroup
+from tests.integration.reading import all_records
 from tests.support.group.described import assigned_in
 from tests.support.group.joining import cluster
 from tests.support.waiting import until
@@ -70,16 +69,8 @@ def owners(group: RawGroup) -> dict[tuple[str, int], str]:
 def record_bytes(bootstrap: str, group_id: str) -> int:
     """Return the size of the group's last record in the broker's own topic."""
     key = struct.pack(">hh", 2, len(group_id)) + group_id.encode()
-    with closing(KafkaConsumer(bootstrap_servers=bootstrap, max_partition_fetch_bytes=2**22)) as consumer:
-        topic = "__consumer_offsets"
-        partitions = [KafkaPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
-        consumer.assign(partitions)
-        consumer.seek_to_beginning()
-        ends, size = consumer.end_offsets(partitions), 0
-        while any(consumer.position(p) < ends[p] for p in partitions):
-            for records in consumer.poll(1000).values():
-                size = [size, *(len(r.value) for r in records if r.key == key and r.value)][-1]
-    return size
+    records = all_records(bootstrap, "__consumer_offsets", max_partition_fetch_bytes=2**22)
+    return [len(record.value) for record in records if record.key == key and record.value][-1]
 
 
 @pytest.mark.long

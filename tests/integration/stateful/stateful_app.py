@@ -16,18 +16,19 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
-from kafka.admin import ConfigResource, ConfigResourceType
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.structs import TopicPartition
 
 from kafka_assignors.stateful import StateDir, Stores
 from tests.integration.conftest import FreshNames
+from tests.integration.reading import all_records
 from tests.support.waiting import PATIENCE_S
 
 MEMBER = "tests.integration.stateful.stateful_member"
@@ -263,16 +264,9 @@ class App:
 
     def changelog_ends(self) -> dict[int, int]:
         """Changelog partition -> end offset."""
-        with self._changelog_reader() as reader:
-            return {tp.partition: end for tp, end in reader.end_offsets(list(reader.assignment())).items()}
-
-    @contextmanager
-    def _changelog_reader(self) -> Iterator[Any]:
-        with KafkaConsumer(
-            bootstrap_servers=self.bootstrap, group_id=None, auto_offset_reset="earliest"
-        ) as reader:
-            reader.assign([TopicPartition(self.changelog, p) for p in range(self.partitions)])
-            yield reader
+        partitions = [TopicPartition(self.changelog, p) for p in range(self.partitions)]
+        ends = self.admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
+        return {tp.partition: end.offset for tp, end in ends.items()}
 
     def state(self) -> list[dict[bytes, bytes]]:
         """Read each task's state from the changelog, and compare it with all copies on disk at its end.
@@ -280,17 +274,14 @@ class App:
         Members must have ended.
         """
         states: list[dict[bytes, bytes]] = [{} for _ in range(self.partitions)]
-        with self._changelog_reader() as reader:
-            ends = reader.end_offsets(list(reader.assignment()))
-            while any(reader.position(tp) < end for tp, end in ends.items()):
-                for tp, records in reader.poll(100).items():
-                    for record in records:
-                        if record.value is None:
-                            states[tp.partition].pop(record.key, None)
-                        else:
-                            states[tp.partition][record.key] = record.value
+        for record in all_records(self.bootstrap, self.changelog):
+            if record.value is None:
+                states[record.partition].pop(record.key, None)
+            else:
+                states[record.partition][record.key] = record.value
+        ends = self.changelog_ends()
         for name in {member.name for member in self.members}:
-            self._check_copies(self.root / name, states, {tp.partition: end for tp, end in ends.items()})
+            self._check_copies(self.root / name, states, ends)
         return states
 
     def _check_copies(self, store_dir: Path, states: list[dict[bytes, bytes]], ends: dict[int, int]) -> None:

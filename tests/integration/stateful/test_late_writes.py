@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer
-from kafka import TopicPartition as KafkaPartition
+from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from kafka_assignors.errors import ChangelogUnreachableError
@@ -14,6 +13,7 @@ from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful.changelog.writer import ChangelogWriter
 from tests.integration.chaos.restartable_broker import RestartableBroker
 from tests.integration.conftest import FreshNames
+from tests.integration.reading import all_records
 from tests.integration.stateful.stateful_app import App
 from tests.support.waiting import until
 
@@ -38,7 +38,7 @@ def test_write_stalled_in_the_network_is_dropped_when_it_is_given_up(tmp_path: P
         until(lambda: proxy.is_idle, "the stalled connections to end")
         owner.write({changelog: {b"end": b""}})
         owner.close()
-        assert _values(broker.bootstrap, changelog) == [b"1", b"3", b""]
+        assert _values(broker.bootstrap, changelog.topic) == [b"1", b"3", b""]
 
 
 def test_record_of_a_former_owner_does_not_replace_a_newer_value(fresh: FreshNames, tmp_path: Path) -> None:
@@ -68,21 +68,8 @@ def test_batch_above_the_limit_of_the_topic_is_split_and_written(fresh: FreshNam
     writer.write({changelog: {b"end": b""}})
     writer.close()
     assert written.records == 40
-    assert len(_values(fresh.bootstrap, changelog)) == 41
+    assert len(_values(fresh.bootstrap, changelog.topic)) == 41
 
 
-def _values(bootstrap: str, partition: TopicPartition) -> list[bytes]:
-    consumer = KafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")
-    consumer.assign([KafkaPartition(*partition)])
-    values: list[bytes] = []
-
-    def read_all() -> bool:
-        for records in consumer.poll(200).values():
-            values.extend(record.value for record in records)
-        return values[-1:] == [b""]
-
-    try:
-        until(read_all, "the last record")
-    finally:
-        consumer.close()
-    return values
+def _values(bootstrap: str, topic: str) -> list[bytes]:
+    return [record.value for record in all_records(bootstrap, topic)]

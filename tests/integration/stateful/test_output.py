@@ -5,27 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kafka import KafkaConsumer
-from kafka.structs import TopicPartition
 
 from tests.integration.conftest import FreshNames
+from tests.integration.reading import all_records
 from tests.integration.stateful.stateful_app import App
 from tests.support.quick import long
 
 
 def records_in(bootstrap: str, topic: str) -> list[tuple[int, int]]:
     """Partition and offset of each input that has an output."""
-    with KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest") as reader:
-        tp = TopicPartition(topic, 0)
-        reader.assign([tp])
-        end = reader.end_offsets([tp])[tp]
-        places: list[tuple[int, int]] = []
-        while reader.position(tp) < end:
-            for batch in reader.poll(100).values():
-                for record in batch:
-                    partition, offset = record.value.split(b":")
-                    places.append((int(partition), int(offset)))
-        return places
+    places = [record.value.split(b":") for record in all_records(bootstrap, topic)]
+    return [(int(partition), int(offset)) for partition, offset in places]
 
 
 @pytest.mark.parametrize("flushes", [True, long(False)])

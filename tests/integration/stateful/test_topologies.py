@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
-from kafka.structs import TopicPartition
+from kafka import KafkaAdminClient, KafkaProducer
 
 from kafka_assignors.stateful import RuntimeOptions, StatefulConsumer, Subtopology, Topology
 from tests.integration.conftest import FreshNames
+from tests.integration.reading import all_records
 from tests.support.waiting import until
 
 KEYS = 11
@@ -43,21 +43,6 @@ def running(consumer: StatefulConsumer) -> Iterator[None]:
         consumer.close()
         thread.join()
     assert raised == []
-
-
-def changelog(bootstrap: str, topic: str, partitions: int) -> dict[tuple[int, bytes], int]:
-    """The last count of each partition and key."""
-    reader = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest")
-    counts: dict[tuple[int, bytes], int] = {}
-    try:
-        reader.assign([TopicPartition(topic, p) for p in range(partitions)])
-        ends = reader.end_offsets(list(reader.assignment()))
-        while any(reader.position(tp) < end for tp, end in ends.items()):
-            for tp, records in reader.poll(100).items():
-                counts.update({(tp.partition, record.key): int(record.value) for record in records})
-    finally:
-        reader.close()
-    return counts
 
 
 def test_topics_of_a_task_share_its_state_and_subtopologies_share_nothing(
@@ -141,7 +126,8 @@ def test_topics_of_a_task_share_its_state_and_subtopologies_share_nothing(
     for (topic, partition, key), times in given.items():
         if topic in (left, right):
             expected[partition, key] += times
-    assert changelog(fresh.bootstrap, f"{group}-count-changelog", 3) == expected
+    changes = all_records(fresh.bootstrap, f"{group}-count-changelog")
+    assert {(change.partition, change.key): int(change.value) for change in changes} == expected
     assert seen == Counter({(p, offset): 1 for p in range(2) for offset in range(750)})
     # State without a changelog does not move: a new owner counts from its own state.
     assert locally.keys() == {(p, key) for topic, p, key in given if topic == local}
