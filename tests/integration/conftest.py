@@ -79,6 +79,7 @@ def uses_docker(wanted: str) -> bool:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no worker has one left when the others are done."""
+    assert not (missing := [path for path in LONGEST if not path.is_file()]), missing
     ours = [item for item in items if FOLDER in item.path.parents]
     in_order = iter(sorted(ours, key=lambda item: item.path not in LONGEST))
     items[:] = [next(in_order) if FOLDER in item.path.parents else item for item in items]

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from kafka import KafkaConsumer
 
+from kafka_assignors import CooperativeStickyAssignor, make_continuous
+from tests.unit.consumer.continuous.scripted import Scripted
+
 MakeConsumer = Callable[..., Any]
 
 
@@ -39,3 +42,27 @@ def consumer() -> Iterator[MakeConsumer]:
         yield make
         for consumer in made:
             consumer.close()
+
+
+@pytest.fixture
+def member(consumer: MakeConsumer) -> Any:
+    """Makes a continuous member that owns some partitions."""
+    made: list[Scripted] = []
+
+    def make(
+        *owned: int,
+        auto_commit: bool = False,
+        strategy: type = CooperativeStickyAssignor,
+        beats: bool = True,
+        **config: Any,
+    ) -> Scripted:
+        client = consumer(strategy, enable_auto_commit=auto_commit, **config)
+        assert make_continuous(client)
+        if not beats:  # outside a join
+            client._coordinator._maybe_start_heartbeat_loop = lambda: None
+        made.append(Scripted(client, *owned))
+        return made[-1]
+
+    yield make
+    for scripted in made:
+        scripted.end()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -30,22 +30,6 @@ from tests.unit.consumer.continuous.scripted import Scripted
 
 JAVA = "consumer-coordinator-metrics"
 NAMES = {metric.name for metric in (*COORDINATOR, *OWN)}
-
-
-@pytest.fixture
-def member(consumer: MakeConsumer) -> Iterator[Any]:
-    """Makes a member that owns some partitions."""
-    made: list[Scripted] = []
-
-    def make(*owned: int, strategy: type = CooperativeStickyAssignor) -> Scripted:
-        client = consumer(strategy, enable_auto_commit=False)
-        assert make_continuous(client)  # applies a join that is answered between two polls
-        made.append(Scripted(client, *owned))
-        return made[-1]
-
-    yield make
-    for scripted in made:
-        scripted.end()
 
 
 def rebalance(member: Scripted, *given: int, leads: bool = False) -> None:

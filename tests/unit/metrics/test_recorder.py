@@ -273,16 +273,6 @@ def test_lag_age_ends_with_the_next_rebalance(recorded: Recorded) -> None:
     assert math.isnan(recorded.own("lag-age-seconds")), "a failure"
 
 
-def test_failures_and_deliveries_are_counted(recorded: Recorded) -> None:
-    recorded.recorder.record_failed_lag_fetch()
-    recorded.recorder.record_fallback()
-    recorded.recorder.record_delivered(500)
-    recorded.recorder.record_delivered(0)
-    assert recorded.own("lag-fetches-failed-total") == 1
-    assert recorded.own("fallbacks-total") == 1
-    assert recorded.own("records-during-rebalance-total") == 500
-
-
 # --- failures
 
 
