@@ -49,10 +49,11 @@ def record_samples(
         settings: connection settings of ``KafkaConsumer``.
         root: folder of the pipeline.
         groups: names of groups.
-        groups_like: pattern of the whole names of more groups, future ones included.
+        groups_like: pattern of the whole names of more groups, future ones included, except Spark's own.
         topics_like: pattern of the whole names of topics; None: all topics.
         every_s: seconds between two samples.
-        timeout_s: maximum seconds of waiting for the cluster; None: ``every_s``, between 1 and 10 s.
+        timeout_s: maximum seconds of waiting for the cluster; None: ``every_s``, between 1 and 10 s.  After
+            the start, requests are repeated for this long.
         available_now: take one sample of each partition, and end.
         writer: name of the writer, and its folder of samples.
 
