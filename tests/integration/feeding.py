@@ -13,6 +13,7 @@ from kafka.admin import NewTopic
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import load_feed
 from kafka_assignors.wire.load_feed import Forecast
+from tests.support.waiting import until
 
 YEAR_MS = 365 * 24 * 3_600_000
 SETTLE_S = 30.0
@@ -50,10 +51,7 @@ class Feed:
     def delete(self) -> None:
         """Delete the topic and wait until it is gone."""
         self._admin.delete_topics([self.topic])
-        deadline = time.monotonic() + SETTLE_S
-        while self.exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: not self.exists(), "the end of the topic", pause_s=0.05)
 
     def exists(self) -> bool:
         """Whether the topic exists; lists all topics, because a request by name could create it."""

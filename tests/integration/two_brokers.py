@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,9 +19,9 @@ from kafka_assignors.broker.ports import HOST, free_ports
 from kafka_assignors.broker.progress import silent
 from kafka_assignors.broker.supervised import Supervised
 from tests.integration.conftest import FreshNames
+from tests.support.waiting import until
 
 START_S = 90.0
-SEEN_S = 30.0
 
 
 class InZones(FreshNames):
@@ -80,9 +79,8 @@ def one_more_broker(first: DevelopmentBroker, rack: str) -> Iterator[None]:
 def wait_until_seen(bootstrap: str, racks: dict[int, str | None]) -> None:
     """Wait until a broker's metadata lists exactly these brokers, because a new broker is listed late."""
     with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
-        deadline = time.monotonic() + SEEN_S
-        while (
-            seen := {node["broker_id"]: node["rack"] for node in admin.describe_cluster()["brokers"]}
-        ) != racks:
-            assert time.monotonic() < deadline, seen
-            time.sleep(0.2)
+
+        def seen() -> dict[int, str | None]:
+            return {node["broker_id"]: node["rack"] for node in admin.describe_cluster()["brokers"]}
+
+        until(lambda: seen() == racks, f"brokers {racks}", pause_s=0.2)

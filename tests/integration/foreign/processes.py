@@ -14,7 +14,8 @@ import pytest
 
 from bench.javapeer import JavaBrokenError, NoJavaError, compiled
 from tests.golden import java_sources
-from tests.integration.members import Group, wait_until
+from tests.integration.members import Group
+from tests.support.waiting import until
 
 _LEAVE_S = 30.0
 _ROOT = Path(__file__).parents[3]
@@ -31,7 +32,6 @@ class ForeignMember:
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name = name
         self.lines: list[str] = []
-        self._news = threading.Condition()
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -45,7 +45,7 @@ class ForeignMember:
 
     def wait_for(self, line: str, since: int = 0) -> None:
         """Wait for an output line that starts with ``line``."""
-        wait_until(self._news, lambda: any(printed.startswith(line) for printed in self.lines[since:]), line)
+        until(lambda: any(printed.startswith(line) for printed in self.lines[since:]), line)
 
     def close(self) -> None:
         """Leave the group and end."""
@@ -67,9 +67,7 @@ class ForeignMember:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            with self._news:
-                self.lines.append(line.rstrip())
-                self._news.notify_all()
+            self.lines.append(line.rstrip())
 
 
 def java_program(folder: Path, *names: str) -> tuple[Path, str]:

@@ -23,6 +23,7 @@ from tests.integration.guarded import PASSWORD, USER, Guarded
 from tests.integration.lagging import write
 from tests.integration.members import Group, Owned, assert_never_two_owners
 from tests.support.group.joining import cluster, joined, own, plan_of, raw
+from tests.support.waiting import until
 
 QUICK = RebalanceOnSkew(threshold=1.2, at_least=10, for_s=0.5, check_s=0.2, cool_down_s=0.5, per_hour=20)
 WAIT_S = 60.0
@@ -106,12 +107,14 @@ def test_closed_consumer_with_a_feed_leaves_no_thread(fresh: FreshNames) -> None
             partition_assignment_strategy=[CooperativeLagAwareAssignor.configured(load_source=feed.topic)],
         )
         assignor = consumer._coordinator._assignors["cooperative-lag-aware"]
-        deadline = time.monotonic() + WAIT_S
-        while not (
-            assignor._forecasts and assignor._forecasts.source.look([TopicPartition(topic, 3)]).arrivals
-        ):
-            assert time.monotonic() < deadline
-            consumer.poll(100)
+        until(
+            lambda: (
+                not consumer.poll(100)
+                and assignor._forecasts
+                and assignor._forecasts.source.look([TopicPartition(topic, 3)]).arrivals
+            ),
+            "the feed",
+        )
         assert "kafka-assignors-feed" in {thread.name for thread in threading.enumerate()}
         consumer.close()
     assert set(threading.enumerate()) <= before
@@ -155,12 +158,6 @@ class Leader:
         self.plan()
         return list(self.reports[-1].target.group.lags["t"])
 
-    def until(self, condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + WAIT_S
-        while not condition():
-            assert time.monotonic() < deadline, self.logged(logging.DEBUG)
-            time.sleep(0.05)
-
     def logged(self, least: int = logging.WARNING) -> list[str]:
         """Messages of our logger; kafka-python's DEBUG records cannot be formatted later."""
         return [
@@ -171,9 +168,7 @@ class Leader:
         began = time.monotonic()
         self.assignor.close()
         assert time.monotonic() - began < WAIT_S  # a proxy that stalls does so for ever
-        self.until(
-            lambda: not {t for t in threading.enumerate() if t.name.startswith("kafka")} - self._threads
-        )
+        until(lambda: not {t for t in threading.enumerate() if t.name.startswith("kafka")} - self._threads)
         assert PASSWORD not in self._caplog.text
 
 
@@ -220,12 +215,12 @@ def test_newest_forecast_counts_until_a_tombstone(feed: Feed, lead: Lead) -> Non
     feed.create(3).publish(t(1, 1, 1, 1))
     feed.publish(t(100, 10, 10, 90))
     leader = lead(feed)
-    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    until(lambda: leader.loads == [100, 10, 10, 90])
     assert leader.plan() == {"a": [0, 2], "b": [1, 3]}
     feed.forget(TopicPartition("t", 0))
-    leader.until(lambda: leader.loads == [37, 10, 10, 90])
+    until(lambda: leader.loads == [37, 10, 10, 90])
     feed.publish(t(70))
-    leader.until(lambda: leader.loads == [70, 10, 10, 90])
+    until(lambda: leader.loads == [70, 10, 10, 90])
     assert not leader.logged()
 
 
@@ -233,12 +228,12 @@ def test_forecasts_of_an_abandoned_feed_expire(feed: Feed, lead: Lead) -> None:
     """The leader plans by lag alone.  One line names the age of the feed, another its return."""
     feed.create().publish(t(100, 10, 10, 90), age_s=3600)
     leader = lead(feed, max_age_ms=60_000)
-    leader.until(lambda: leader.plan() and leader.logged())
+    until(lambda: leader.plan() and leader.logged())
     assert leader.loads == [0] * 4
     assert "too few forecasts (0), planning by lag alone" in leader.logged()[0]
     assert "its newest forecast is 3,60" in leader.logged()[0]
     feed.publish(t(100, 10, 10, 90))
-    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    until(lambda: leader.loads == [100, 10, 10, 90])
     assert any("planning by lag and" in line for line in leader.logged(logging.INFO))
     assert len(leader.logged()) == 1
 
@@ -246,14 +241,12 @@ def test_forecasts_of_an_abandoned_feed_expire(feed: Feed, lead: Lead) -> None:
 def test_both_rounds_of_a_rebalance_use_the_same_forecasts(feed: Feed, lead: Lead) -> None:
     feed.create().publish(t(100, 10, 10, 90))
     leader = lead(feed)
-    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    until(lambda: leader.loads == [100, 10, 10, 90])
     first = leader.plan({"a": [0, 3], "b": [1, 2]})
     assert sum(map(len, first.values())) < 4
     feed.publish(t(10, 100, 90, 10))
     source = leader.assignor._forecasts.source  # type: ignore[union-attr]
-    leader.until(
-        lambda: source.look(list(t(0, 0, 0, 0))).arrivals == pytest.approx(t(10, 100, 90, 10), rel=1e-4)
-    )
+    until(lambda: source.look(list(t(0, 0, 0, 0))).arrivals == pytest.approx(t(10, 100, 90, 10), rel=1e-4))
     second = leader.plan(first)
     assert leader.reports[-1].target == leader.reports[-2].target
     assert sum(map(len, second.values())) == 4
@@ -262,13 +255,13 @@ def test_both_rounds_of_a_rebalance_use_the_same_forecasts(feed: Feed, lead: Lea
 
 def test_missing_feed_is_not_created_but_read_once_it_exists(feed: Feed, lead: Lead) -> None:
     leader = lead(feed)
-    leader.until(lambda: leader.plan() and leader.logged())
-    leader.until(lambda: len([line for line in leader.logged(logging.DEBUG) if "no such topic" in line]) > 5)
+    until(lambda: leader.plan() and leader.logged())
+    until(lambda: len([line for line in leader.logged(logging.DEBUG) if "no such topic" in line]) > 5)
     assert leader.loads == [0] * 4
     assert not feed.exists()
     assert leader.logged() == [f"load feed {feed.topic}: there is no such topic; trying again in 0.2 s"]
     feed.create().publish(t(100, 10, 10, 90))
-    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    until(lambda: leader.loads == [100, 10, 10, 90])
     assert len(leader.logged()) == 1
 
 
@@ -276,27 +269,27 @@ def test_recreated_feed_is_read_again(feed: Feed, lead: Lead) -> None:
     """It is not created by reading it; the new one is read from its beginning, however long it is."""
     feed.create().publish(t(100, 10, 10, 90))
     leader = lead(feed)
-    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    until(lambda: leader.loads == [100, 10, 10, 90])
     feed.delete()
-    leader.until(leader.logged)
+    until(leader.logged)
     assert leader.logged() == [f"load feed {feed.topic}: there is no such topic; trying again in 0.2 s"]
     assert not feed.exists()
     assert leader.loads == [100, 10, 10, 90]  # they are as good as they were
     feed.create(2)
     for _ in range(5):
         feed.publish(t(10, 100, 90, 10))
-    leader.until(lambda: leader.loads == [10, 100, 90, 10])
+    until(lambda: leader.loads == [10, 100, 90, 10])
     assert len(leader.logged()) == 1
 
 
 def test_new_partitions_of_a_feed_are_read(feed: Feed, lead: Lead) -> None:
     feed.create().publish(t(100, 10, 10, 90))
     leader = lead(feed)
-    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    until(lambda: leader.loads == [100, 10, 10, 90])
     feed.grow(8)
     for partitions in ((20, 30), (1, 2)):
         feed.publish({TopicPartition("t", p): float(records) for p, records in enumerate(partitions)})
-    leader.until(lambda: leader.loads == [1, 2, 10, 90])
+    until(lambda: leader.loads == [1, 2, 10, 90])
     assert not leader.logged()
 
 
@@ -307,13 +300,13 @@ def test_reader_recovers_from_an_unreachable_broker(
     """Known forecasts stay in use; one line logs the outage, one its end."""
     feed.create().publish(t(100, 10, 10, 90))
     leader = lead(feed, {"bootstrap_servers": guarded.proxied, "request_timeout_ms": 2_000})
-    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    until(lambda: leader.loads == [100, 10, 10, 90])
     guarded.proxy.mode = outage
-    leader.until(leader.logged)
+    until(leader.logged)
     assert leader.loads == [100, 10, 10, 90]
     feed.publish(t(10, 100, 90, 10))
     guarded.proxy.mode = "pass"
-    leader.until(lambda: leader.loads == [10, 100, 90, 10])
+    until(lambda: leader.loads == [10, 100, 90, 10])
     assert any("reading again" in line for line in leader.logged(logging.INFO))
 
 
@@ -331,20 +324,20 @@ def test_denied_feed_is_one_warning(guarded: Guarded, feed: Feed, lead: Lead, ma
     if may != "nothing":
         guarded.allow(ResourceType.TOPIC, feed.topic)
     if may != "read":
-        leader.until(lambda: leader.plan() and leader.logged())
+        until(lambda: leader.plan() and leader.logged())
         assert leader.loads == [0] * 4
         assert leader.logged()[0] == (
             f"load feed {feed.topic}: not authorised to read the topic {feed.topic}; trying again in 0.2 s"
         )
     allow_reading(guarded, feed.topic)
-    leader.until(lambda: leader.loads == [100, 10, 10, 90])
+    until(lambda: leader.loads == [100, 10, 10, 90])
     assert len([line for line in leader.logged() if "authorised" in line]) <= 1
 
 
 def test_wrong_password_is_one_warning(guarded: Guarded, feed: Feed, lead: Lead) -> None:
     feed.create()
     leader = lead(feed, guarded.config("not-" + PASSWORD[::-1]))
-    leader.until(lambda: leader.plan() and leader.logged())
+    until(lambda: leader.plan() and leader.logged())
     assert "the cluster denies access" in leader.logged()[0]
     assert PASSWORD[::-1] not in " ".join(leader.logged(logging.DEBUG))
 

@@ -54,14 +54,11 @@ def no_thread_is_left() -> Iterator[None]:
     """Check after each test that the threads of closed fetchers end."""
     before = set(threading.enumerate())
     yield
-    deadline = time.monotonic() + 10
 
     def left() -> list[threading.Thread]:
         return [t for t in threading.enumerate() if t not in before and t.name.startswith("kafka-io")]
 
-    while left() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not left()
+    until(lambda: not left(), "the threads of kafka-python to end", patience_s=10)
     gc.collect()
 
 

@@ -14,7 +14,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,7 +28,7 @@ from kafka.structs import TopicPartition
 from kafka_assignors.stateful import StateDir, Stores
 from tests.integration.conftest import FreshNames
 from tests.integration.reading import all_records
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, until
 
 MEMBER = "tests.integration.stateful.stateful_member"
 ROOT = Path(__file__).parents[3]
@@ -50,10 +49,9 @@ _NOTHING: Event = {
 class Member:
     """A member's process, as the test sees it."""
 
-    def __init__(self, name: str, settings: dict[str, Any], news: threading.Condition) -> None:
+    def __init__(self, name: str, settings: dict[str, Any]) -> None:
         self.name = name
         self.events: list[Event] = []
-        self._news = news
         self._process = subprocess.Popen(
             [sys.executable, "-m", MEMBER, json.dumps(settings)],
             stdin=subprocess.PIPE,
@@ -129,9 +127,7 @@ class Member:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            with self._news:
-                self.events.append(json.loads(line))
-                self._news.notify_all()
+            self.events.append(json.loads(line))
 
 
 class App:
@@ -152,7 +148,6 @@ class App:
             "acceptable_recovery_lag": 100,
             **options,
         }
-        self.news = threading.Condition()
         self._producer = KafkaProducer(bootstrap_servers=self.bootstrap, linger_ms=5)
         self.admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
 
@@ -213,7 +208,6 @@ class App:
                 "options": options,
                 **settings,
             },
-            self.news,
         )
         self.members.append(member)
         return member
@@ -231,13 +225,8 @@ class App:
     # --- waiting
 
     def wait_until(self, condition: Callable[[], object], what: str) -> None:
-        """Check the condition after each event, and at intervals."""
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"waited {PATIENCE_S} s for {what}")
-            with self.news:
-                self.news.wait(0.05)
+        """Wait for a condition that may ask the broker."""
+        until(condition, what, pause_s=0.05)
 
     def wait_until_all_are_ready(self, *members: Member) -> None:
         """Wait until each task is ready on exactly one of these members."""

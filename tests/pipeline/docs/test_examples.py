@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit, write
 from tests.support.examples import Example, examples
+from tests.support.waiting import until
 
 PATIENCE_S = 240.0
 A_MINUTE = "recording.query.awaitTermination(60)"
@@ -29,11 +29,11 @@ def billing(bootstrap: str) -> str:
 
 
 def until_it_sees_something(recording: Any) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not recording.report().rows:
+    def sees_something() -> bool:
         assert recording.query.isActive, recording.query.exception()
-        assert time.monotonic() < deadline
-        recording.query.awaitTermination(1)
+        return bool(recording.report().rows)
+
+    until(sees_something, "a sample", patience_s=PATIENCE_S, pause_s=1)
 
 
 @pytest.mark.parametrize("example", examples("python spark"), ids=lambda e: str(e.where))
