@@ -13,7 +13,7 @@ import os
 import signal
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -54,17 +54,21 @@ class FreshNames:
         """Return the id of a group without history."""
         return f"{prefix}-{uuid.uuid4().hex[:12]}"
 
-    def topic(self, partitions: int = 1, prefix: str = "topic") -> str:
-        """Create a topic; return its name."""
-        return self.topics(partitions, prefix=prefix)[0]
+    def topic(
+        self, partitions: int = 1, prefix: str = "topic", configs: Mapping[str, str] | None = None
+    ) -> str:
+        """Create a topic, with settings if any; return its name."""
+        return self.topics(partitions, prefix=prefix, configs=configs)[0]
 
-    def topics(self, *partitions: int, prefix: str = "topic") -> list[str]:
+    def topics(
+        self, *partitions: int, prefix: str = "topic", configs: Mapping[str, str] | None = None
+    ) -> list[str]:
         """Create one topic per number of partitions, in one request; return their names."""
         names = [f"{prefix}-{uuid.uuid4().hex[:12]}" for _ in partitions]
         with KafkaAdminClient(bootstrap_servers=self.bootstrap) as admin:
             admin.create_topics(
                 [
-                    NewTopic(n, num_partitions=p, replication_factor=1)
+                    NewTopic(n, num_partitions=p, replication_factor=1, topic_configs=dict(configs or {}))
                     for n, p in zip(names, partitions, strict=True)
                 ]
             )

@@ -88,24 +88,19 @@ class Guarded:
             "sasl_plain_password": password,
         }
 
-    def allow(self, kind: ResourceType, name: str) -> None:
-        """Let the user describe a topic or a group."""
-        with self._admin() as admin:
-            admin.create_acls([Right(kind, name, ACLOperation.DESCRIBE).acl()])
+    def allow(self, kind: ResourceType, name: str, operation: ACLOperation = ACLOperation.DESCRIBE) -> None:
+        """Let the user describe a topic or a group, or give it another right."""
+        with KafkaAdminClient(bootstrap_servers=self.bootstrap) as admin:
+            admin.create_acls([Right(kind, name, operation).acl()])
 
     def allow_only(self, rights: Collection[Right]) -> None:
         """Replace the user's rights; returns when they are in force."""
         wanted = {right.acl() for right in rights}
-        with self._admin() as admin:
+        with KafkaAdminClient(bootstrap_servers=self.bootstrap) as admin:
             admin.delete_acls([_ALL])
             admin.create_acls(list(wanted))
             # The broker applies ACLs after the controller.
             until(lambda: set(admin.describe_acls(_ALL)[0]) == wanted, "rights", patience_s=START_S)
-
-    @contextmanager
-    def _admin(self) -> Iterator[KafkaAdminClient]:
-        with KafkaAdminClient(bootstrap_servers=self.bootstrap) as admin:
-            yield admin
 
 
 def make_coordinators(bootstrap: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,9 @@ START_S = 90.0
 class InZones(FreshNames):
     """Topics with one replica a partition: the even ones on broker 1, the odd ones on broker 2."""
 
-    def topics(self, *partitions: int, prefix: str = "topic") -> list[str]:
+    def topics(
+        self, *partitions: int, prefix: str = "topic", configs: Mapping[str, str] | None = None
+    ) -> list[str]:
         """Create one topic per number of partitions; return their names."""
         names = [self.group(prefix) for _ in partitions]
         with KafkaAdminClient(bootstrap_servers=self.bootstrap) as admin:
@@ -38,6 +40,7 @@ class InZones(FreshNames):
                         num_partitions=-1,
                         replication_factor=-1,
                         replica_assignments={p: [1 + p % 2] for p in range(count)},
+                        topic_configs=dict(configs or {}),
                     )
                     for name, count in zip(names, partitions, strict=True)
                 ]

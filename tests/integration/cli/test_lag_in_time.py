@@ -13,7 +13,6 @@ from confluent_kafka import Consumer
 from confluent_kafka import Producer as TheirProducer
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as KafkaPartition
-from kafka.admin import NewTopic
 
 from kafka_assignors import RangeAssignor
 from kafka_assignors.lag.fetch.link import open_link
@@ -29,15 +28,6 @@ from tests.support.waiting import until
 
 AMPLE_MS = 30_000
 COMPACT = {"cleanup.policy": "compact", "segment.ms": "200", "min.cleanable.dirty.ratio": "0.001"}
-
-
-def topic(fresh: FreshNames, partitions: int = 1, configs: Mapping[str, str] | None = None) -> str:
-    """Create a topic with settings; return its name."""
-    name = fresh.group("topic")
-    with KafkaAdminClient(bootstrap_servers=fresh.bootstrap) as admin:
-        wanted = NewTopic(name, partitions, 1, topic_configs=dict(configs or {}))
-        admin.create_topics([wanted], timeout_ms=AMPLE_MS)
-    return name
 
 
 def write(
@@ -74,14 +64,14 @@ def times(fresh: FreshNames, tp: TopicPartition, *offsets: int, **config: Any) -
 
 @pytest.mark.parametrize("compression", [None, "gzip"])
 def test_timestamps_of_records_in_a_batch(fresh: FreshNames, compression: str | None) -> None:
-    tp, start = TopicPartition(topic(fresh), 0), int(time.time() * 1000) - 60_000
+    tp, start = TopicPartition(fresh.topic(), 0), int(time.time() * 1000) - 60_000
     write(fresh, [(tp, start + i) for i in range(50)], compression_type=compression, linger_ms=200)
     assert times(fresh, tp, 0, 1, 30, 49) == [start, start + 1, start + 30, start + 49]
     assert times(fresh, tp, 50) == [None]
 
 
 def test_log_append_time_is_the_brokers(fresh: FreshNames) -> None:
-    tp = TopicPartition(topic(fresh, configs={"message.timestamp.type": "LogAppendTime"}), 0)
+    tp = TopicPartition(fresh.topic(configs={"message.timestamp.type": "LogAppendTime"}), 0)
     before = int(time.time() * 1000)
     write(fresh, [(tp, 1_000)])
     (oldest,) = times(fresh, tp, 0)
@@ -93,7 +83,7 @@ def test_log_append_time_is_the_brokers(fresh: FreshNames) -> None:
 def test_batch_whose_codec_is_not_installed_has_the_time_of_its_first_record(
     fresh: FreshNames, codec: str
 ) -> None:
-    tp, start = TopicPartition(topic(fresh), 0), int(time.time() * 1000) - 60_000
+    tp, start = TopicPartition(fresh.topic(), 0), int(time.time() * 1000) - 60_000
     config = {"bootstrap.servers": fresh.bootstrap, "compression.type": codec, "linger.ms": 500}
     producer = TheirProducer(config)
     for i in range(20):
@@ -105,7 +95,7 @@ def test_batch_whose_codec_is_not_installed_has_the_time_of_its_first_record(
 
 
 def test_aborted_transactions_and_markers(fresh: FreshNames) -> None:
-    tp, start = TopicPartition(topic(fresh), 0), int(time.time() * 1000) - 60_000
+    tp, start = TopicPartition(fresh.topic(), 0), int(time.time() * 1000) - 60_000
     with KafkaProducer(bootstrap_servers=fresh.bootstrap, transactional_id=fresh.group()) as producer:
         producer.init_transactions()
         for number, finish in enumerate([producer.abort_transaction, producer.commit_transaction]):
@@ -122,7 +112,7 @@ def test_aborted_transactions_and_markers(fresh: FreshNames) -> None:
 
 @pytest.mark.long
 def test_compacted_topic_has_gaps(fresh: FreshNames) -> None:
-    tp, start = TopicPartition(topic(fresh, configs=COMPACT), 0), int(time.time() * 1000) - 60_000
+    tp, start = TopicPartition(fresh.topic(configs=COMPACT), 0), int(time.time() * 1000) - 60_000
     for number in range(5):
         write(fresh, [(tp, start + number)], key=b"same")
 
@@ -135,7 +125,7 @@ def test_compacted_topic_has_gaps(fresh: FreshNames) -> None:
 
 
 def test_records_below_the_log_start_are_skipped(fresh: FreshNames) -> None:
-    tp, start = TopicPartition(topic(fresh), 0), int(time.time() * 1000) - 60_000
+    tp, start = TopicPartition(fresh.topic(), 0), int(time.time() * 1000) - 60_000
     write(fresh, [(tp, start + i) for i in range(10)])
     with KafkaAdminClient(bootstrap_servers=fresh.bootstrap) as admin:
         admin.delete_records({KafkaPartition(*tp): 6})
@@ -144,7 +134,7 @@ def test_records_below_the_log_start_are_skipped(fresh: FreshNames) -> None:
 
 def test_more_partitions_than_a_request_takes_are_read(fresh: FreshNames) -> None:
     """A request has at most 204 partitions, if their batches have the default size."""
-    name = topic(fresh, 250)
+    name = fresh.topic(250)
     tps, start = [TopicPartition(name, p) for p in range(250)], int(time.time() * 1000) - 60_000
     write(fresh, [(tp, start + tp.partition) for tp in tps for _ in range(2)])
     oldest = read(fresh, *(ReadPosition(tp, 1) for tp in tps))
@@ -157,7 +147,7 @@ def test_more_partitions_than_a_request_takes_are_read(fresh: FreshNames) -> Non
 def lagging(fresh: FreshNames, age_s: float, group_id: str | None = None) -> str:
     """A group without members; its oldest of three unread records has this age."""
     group_id = group_id or fresh.group()
-    tp = TopicPartition(topic(fresh), 0)
+    tp = TopicPartition(fresh.topic(), 0)
     now_ms = int(time.time() * 1000)
     write(fresh, [(tp, now_ms - 3_600_000), *[(tp, now_ms - int(1000 * age_s))] * 3])
     commit(fresh.bootstrap, group_id, {tp: 1})
@@ -174,7 +164,7 @@ def test_report_has_the_lag_in_time(fresh: FreshNames) -> None:
 
 def test_group_in_a_rebalance_counts_all_commits_and_says_so(fresh: FreshNames) -> None:
     """A member that does not poll holds the rebalance up."""
-    group_id, read_topic, abandoned = fresh.group(), topic(fresh), TopicPartition(topic(fresh), 0)
+    group_id, read_topic, abandoned = fresh.group(), fresh.topic(), TopicPartition(fresh.topic(), 0)
     write(fresh, [(abandoned, int(time.time() * 1000))] * 3)
     commit(fresh.bootstrap, group_id, {abandoned: 0})
     words = [group_id, "--bootstrap", fresh.bootstrap, "--fail-above", "2"]
@@ -212,7 +202,7 @@ def test_patterns_and_several_groups(fresh: FreshNames) -> None:
 
 
 def test_watched_group_has_rates(fresh: FreshNames) -> None:
-    group_id, tp = fresh.group(), TopicPartition(topic(fresh), 0)
+    group_id, tp = fresh.group(), TopicPartition(fresh.topic(), 0)
     commit(fresh.bootstrap, group_id, {tp: 0})
     words = [group_id, "--bootstrap", fresh.bootstrap, "--watch", "--every", "0.5", "--output", "json"]
     with watched(*words) as program:
@@ -242,7 +232,7 @@ def test_records_near_the_end_of_retention(
     fresh: FreshNames, configs: Mapping[str, str], age_s: int, is_near: bool
 ) -> None:
     group_id, now_ms = fresh.group(), int(time.time() * 1000)
-    tp = TopicPartition(topic(fresh, configs=configs), 0)
+    tp = TopicPartition(fresh.topic(configs=configs), 0)
     write(fresh, [(tp, now_ms - 1000 * age_s)] * 3)
     commit(fresh.bootstrap, group_id, {tp: 0})
     report = lag(fresh.bootstrap, group_id)
@@ -252,7 +242,7 @@ def test_records_near_the_end_of_retention(
 
 
 def test_members_of_the_new_protocol(fresh: FreshNames) -> None:
-    group_id, tp = fresh.group(), TopicPartition(topic(fresh, 2), 0)
+    group_id, tp = fresh.group(), TopicPartition(fresh.topic(2), 0)
     write(fresh, [(tp, int(time.time() * 1000) - 60_000)])
     ids = {"group.id": group_id, "client.id": "newcomer"}
     with closing(

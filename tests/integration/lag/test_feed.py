@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer
-from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
+from kafka import KafkaConsumer
+from kafka.admin import ACLOperation, ResourceType
 
 from kafka_assignors import CooperativeLagAwareAssignor, LoadFeed, RebalanceOnSkew
 from kafka_assignors.lag.feed import reader as feed_reader
@@ -19,10 +19,11 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.cli.plan_command import run
 from tests.integration.conftest import FreshNames
 from tests.integration.feeding import Feed
-from tests.integration.guarded import PASSWORD, USER, Guarded
+from tests.integration.guarded import PASSWORD, Guarded
 from tests.integration.lagging import write
 from tests.integration.members import Group, Owned, assert_never_two_owners
 from tests.support.group.joining import cluster, joined, own, plan_of, raw
+from tests.support.logged import ours
 from tests.support.waiting import until
 
 QUICK = RebalanceOnSkew(threshold=1.2, at_least=10, for_s=0.5, check_s=0.2, cool_down_s=0.5, per_hour=20)
@@ -159,10 +160,8 @@ class Leader:
         return list(self.reports[-1].target.group.lags["t"])
 
     def logged(self, least: int = logging.WARNING) -> list[str]:
-        """Messages of our logger; kafka-python's DEBUG records cannot be formatted later."""
-        return [
-            r.getMessage() for r in self._caplog.records if r.name == "kafka_assignors" and r.levelno >= least
-        ]
+        """Return the messages of our logger."""
+        return ours(self._caplog, least)
 
     def close(self) -> None:
         began = time.monotonic()
@@ -329,7 +328,7 @@ def test_denied_feed_is_one_warning(guarded: Guarded, feed: Feed, lead: Lead, ma
         assert leader.logged()[0] == (
             f"load feed {feed.topic}: not authorised to read the topic {feed.topic}; trying again in 0.2 s"
         )
-    allow_reading(guarded, feed.topic)
+    guarded.allow(ResourceType.TOPIC, feed.topic, ACLOperation.READ)
     until(lambda: leader.loads == [100, 10, 10, 90])
     assert len([line for line in leader.logged() if "authorised" in line]) <= 1
 
@@ -340,18 +339,3 @@ def test_wrong_password_is_one_warning(guarded: Guarded, feed: Feed, lead: Lead)
     until(lambda: leader.plan() and leader.logged())
     assert "the cluster denies access" in leader.logged()[0]
     assert PASSWORD[::-1] not in " ".join(leader.logged(logging.DEBUG))
-
-
-def allow_reading(guarded: Guarded, topic: str) -> None:
-    with KafkaAdminClient(bootstrap_servers=guarded.bootstrap) as admin:
-        admin.create_acls(
-            [
-                ACL(
-                    principal=f"User:{USER}",
-                    host="*",
-                    operation=ACLOperation.READ,
-                    permission_type=ACLPermissionType.ALLOW,
-                    resource_pattern=ResourcePattern(ResourceType.TOPIC, topic),
-                )
-            ]
-        )

@@ -17,6 +17,7 @@ from tests.integration.conftest import FreshNames
 from tests.integration.guarded import PASSWORD, Guarded
 from tests.integration.lagging import write
 from tests.support.group.joining import cluster, every, joined, owner_of, plan_of, raw
+from tests.support.logged import ours
 
 WAIT_MS = 1_500
 SLACK_S = 5.0  # what a busy machine may add
@@ -59,11 +60,6 @@ class Leader:
         assert not {t for t in threading.enumerate() if t.name.startswith("kafka")} - self._threads
         assert PASSWORD not in self._caplog.text
         return ours(self._caplog, logging.WARNING)
-
-
-def ours(caplog: pytest.LogCaptureFixture, least: int) -> list[str]:
-    """Messages of our logger; kafka-python's DEBUG records cannot be formatted later."""
-    return [r.getMessage() for r in caplog.records if r.name == "kafka_assignors" and r.levelno >= least]
 
 
 def test_wrong_password_is_one_warning(
