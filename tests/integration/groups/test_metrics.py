@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from kafka_assignors import ContinuousConsumer, CooperativeStickyAssignor, FairA
 from kafka_assignors.assignor.coordinator_access.consumer import is_settled
 from kafka_assignors.metrics.names import COORDINATOR, OWN, OWN_GROUP
 from tests.integration.conftest import FreshNames
+from tests.integration.groups.continuous.polled import Polled
 from tests.support.waiting import until
 
 JAVA = "consumer-coordinator-metrics"
@@ -36,74 +37,44 @@ class Reporter(DictReporter):
         return float(value)
 
 
-class Polling:
-    """A consumer that its own thread polls.
+def java(member: Polled, name: str) -> float:
+    """Return one of the coordinator's metrics."""
+    return float(member.consumer.metrics()[JAVA][name])
 
-    Attributes:
-        is_polling: cleared while the application is busy.
-    """
 
-    def __init__(self, consumer: Any) -> None:
-        self.consumer = consumer
-        self.is_polling = threading.Event()
-        self.is_polling.set()
-        self._is_ending = False
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def java(self, name: str) -> float:
-        """Return one of the coordinator's metrics."""
-        return float(self.consumer.metrics()[JAVA][name])
-
-    def own(self, name: str) -> float:
-        """Return one of our own metrics."""
-        return float(self.consumer.metrics()[OWN_GROUP][name])
-
-    def close(self) -> None:
-        """Leave the group."""
-        self._is_ending = True
-        self.is_polling.set()
-        self._thread.join()
-        self.consumer.close()
-
-    def _run(self) -> None:
-        while not self._is_ending:
-            self.is_polling.wait()
-            self.consumer.poll(timeout_ms=100)
+def own(member: Polled, name: str) -> float:
+    """Return one of our own metrics."""
+    return float(member.consumer.metrics()[OWN_GROUP][name])
 
 
 @pytest.fixture
-def member(fresh: FreshNames) -> Iterator[Callable[..., Polling]]:
+def member(fresh: FreshNames) -> Iterator[Callable[..., Polled]]:
     """Makes members of one group."""
-    made: list[Polling] = []
     group, topic = fresh.group(), fresh.topic(6)
     REPORTERS.clear()
+    with KafkaProducer(bootstrap_servers=fresh.bootstrap) as producer:
+        for number in range(300):
+            producer.send(topic, b"x", partition=number % 6)
+    with ExitStack() as stack:
 
-    def make(kind: type[KafkaConsumer], *strategies: type) -> Polling:
-        consumer = kind(
-            topic,
-            bootstrap_servers=fresh.bootstrap,
-            group_id=group,
-            partition_assignment_strategy=list(strategies),
-            session_timeout_ms=6000,
-            heartbeat_interval_ms=300,
-            auto_offset_reset="earliest",
-            max_poll_records=1,
-            metric_reporters=[Reporter],
-        )
-        made.append(Polling(consumer))
-        return made[-1]
+        def make(kind: type[KafkaConsumer], *strategies: type) -> Polled:
+            consumer = kind(
+                topic,
+                bootstrap_servers=fresh.bootstrap,
+                group_id=group,
+                partition_assignment_strategy=list(strategies),
+                session_timeout_ms=6000,
+                heartbeat_interval_ms=300,
+                auto_offset_reset="earliest",
+                max_poll_records=1,
+                metric_reporters=[Reporter],
+            )
+            return stack.enter_context(Polled(stack.enter_context(consumer), commits=False))
 
-    producer = KafkaProducer(bootstrap_servers=fresh.bootstrap)
-    for number in range(300):
-        producer.send(topic, b"x", partition=number % 6)
-    producer.close()
-    yield make
-    for polling in made:
-        polling.close()
+        yield make
 
 
-def have_equal_shares(*members: Polling) -> bool:
+def have_equal_shares(*members: Polled) -> bool:
     """Whether all own equally many partitions, in the generation that is the newest to all of them."""
     coordinators = [member.consumer._coordinator for member in members]
     return (
@@ -125,23 +96,23 @@ def have_equal_shares(*members: Polling) -> bool:
 def test_both_members_and_their_reporters_have_the_metrics(member: Any, kind: Any, strategies: Any) -> None:
     first = member(kind, *strategies)
     until(lambda: have_equal_shares(first))
-    assert first.own("rebalances-led-total") >= 1
-    assert first.own("plan-time-ms") > 0
-    before = first.java("rebalance-total")
+    assert own(first, "rebalances-led-total") >= 1
+    assert own(first, "plan-time-ms") > 0
+    before = java(first, "rebalance-total")
 
     second = member(kind, *strategies)
     until(lambda: have_equal_shares(first, second))
-    assert first.java("rebalance-total") > before
+    assert java(first, "rebalance-total") > before
     # The broker answers a new member's first JoinGroup with a member id: a failed attempt, as in Java.
-    assert second.java("failed-rebalance-total") >= 1
-    assert first.own("plan-time-ms") > 0
-    assert first.own("rebalances-led-total") >= 2
-    assert math.isnan(second.own("plan-time-ms"))
-    assert second.own("rebalances-led-total") == 0
+    assert java(second, "failed-rebalance-total") >= 1
+    assert own(first, "plan-time-ms") > 0
+    assert own(first, "rebalances-led-total") >= 2
+    assert math.isnan(own(second, "plan-time-ms"))
+    assert own(second, "rebalances-led-total") == 0
     raw = first.consumer.metrics(raw=True)
     assert [metric.value() for name, metric in raw.items() if name.tags.get("cause") == "joined"] >= [1]
-    for polling, reporter in zip((first, second), REPORTERS, strict=True):
-        values = polling.consumer.metrics()
+    for polled, reporter in zip((first, second), REPORTERS, strict=True):
+        values = polled.consumer.metrics()
         assert values[JAVA].keys() | values[OWN_GROUP].keys() >= NAMES
         assert 0 < values[JAVA]["rebalance-latency-avg"] <= values[JAVA]["rebalance-latency-max"] < 60_000
         assert values[JAVA]["rebalance-latency-total"] >= values[JAVA]["rebalance-latency-max"]
@@ -163,10 +134,10 @@ def test_records_delivered_during_a_rebalance_are_counted(member: Any) -> None:
     def has_delivered() -> bool:
         for partition in first.consumer.assignment():
             producer.send(partition.topic, b"x", partition=partition.partition)
-        return bool(first.own("records-during-rebalance-total") > 0)
+        return bool(own(first, "records-during-rebalance-total") > 0)
 
     until(has_delivered)
     producer.close()
     busy.is_polling.set()
     until(lambda: have_equal_shares(first, busy, third))
-    assert busy.own("records-during-rebalance-total") == 0
+    assert own(busy, "records-during-rebalance-total") == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from kafka_assignors.strategies import load_strategy
 from tests.integration.conftest import FreshNames
+from tests.integration.groups.continuous.polled import Polled
 from tests.support.waiting import until
 
 MODULE = '''
@@ -42,26 +42,6 @@ class TenantToItsMember(Assignor):
 PARTITIONS = 4
 
 
-@contextmanager
-def polled(consumer: Any, seen: Counter[bytes]) -> Iterator[Any]:
-    """Poll a consumer on a thread, and count the values it delivers."""
-    stop = threading.Event()
-
-    def poll() -> None:
-        while not stop.is_set():
-            for records in consumer.poll(timeout_ms=50).values():
-                seen.update(record.value for record in records)
-        consumer.close()
-
-    thread = threading.Thread(target=poll)
-    thread.start()
-    try:
-        yield consumer
-    finally:
-        stop.set()
-        thread.join()
-
-
 def test_group_goes_on_when_the_plan_of_a_users_strategy_becomes_invalid(
     fresh: FreshNames, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -72,10 +52,11 @@ def test_group_goes_on_when_the_plan_of_a_users_strategy_becomes_invalid(
     acme, bolt = (fresh.topic(PARTITIONS, prefix=tenant) for tenant in ("acme", "bolt"))
     every = {(topic, number) for topic in (acme, bolt) for number in range(PARTITIONS)}
     group_id = fresh.group()
-    seen: Counter[bytes] = Counter()
+    members: list[Polled] = []
 
-    def consumer(client_id: str) -> Any:
-        return polled(
+    @contextmanager
+    def consumer(client_id: str) -> Iterator[Any]:
+        with (
             KafkaConsumer(
                 acme,
                 bolt,
@@ -87,9 +68,11 @@ def test_group_goes_on_when_the_plan_of_a_users_strategy_becomes_invalid(
                 heartbeat_interval_ms=200,
                 session_timeout_ms=6000,
                 partition_assignment_strategy=[strategy],
-            ),
-            seen,
-        )
+            ) as consumer,
+            Polled(consumer, commits=False) as polled,
+        ):
+            members.append(polled)
+            yield consumer
 
     def owned(member: Any) -> Counter[str]:
         return Counter(tp.topic for tp in member.assignment())
@@ -98,11 +81,10 @@ def test_group_goes_on_when_the_plan_of_a_users_strategy_becomes_invalid(
         return owned(first) == {acme: PARTITIONS} and owned(second) == {bolt: PARTITIONS}
 
     def produce(value: bytes) -> None:
-        with_all = KafkaProducer(bootstrap_servers=fresh.bootstrap)
-        for topic, number in every:
-            with_all.send(topic, value, partition=number)
-        with_all.close()
-        until(lambda: seen[value] >= len(every), f"{value!r} from every partition")
+        with KafkaProducer(bootstrap_servers=fresh.bootstrap) as producer:
+            for topic, number in every:
+                producer.send(topic, value, partition=number)
+        until(lambda: sum(m.values[value] for m in members) >= len(every), f"{value!r} from every partition")
 
     with caplog.at_level(logging.INFO, logger="kafka_assignors"), consumer("acme") as a:
         until(lambda: owned(a) == {acme: PARTITIONS, bolt: PARTITIONS}, "everything for the only member")

@@ -30,7 +30,9 @@ class Polled:
     """A consumer that a thread polls.
 
     Attributes:
+        is_polling: cleared while the application is busy.
         seen: how often each (partition, offset) was delivered.
+        values: how often each value was delivered.
         errors: of commits.
     """
 
@@ -38,7 +40,10 @@ class Polled:
         self.consumer = consumer
         self._poll_ms = poll_ms
         self._commits = commits
+        self.is_polling = threading.Event()
+        self.is_polling.set()
         self.seen: Counter[tuple[int, int]] = Counter()
+        self.values: Counter[bytes] = Counter()
         self.errors: list[KafkaError] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._poll)
@@ -49,6 +54,7 @@ class Polled:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
+        self.is_polling.set()
         self._thread.join()
 
     def deliveries(self) -> list[Delivery]:
@@ -60,6 +66,7 @@ class Polled:
         records = self.consumer.poll(timeout_ms=self._poll_ms)
         for batch in records.values():
             self.seen.update((record.partition, record.offset) for record in batch)
+            self.values.update(record.value for record in batch)
         try:
             if records and self._commits:
                 self.consumer.commit()
@@ -69,6 +76,7 @@ class Polled:
 
     def _poll(self) -> None:
         while not self._stop.is_set():
+            self.is_polling.wait()
             self.poll()
 
 
