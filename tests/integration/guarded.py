@@ -24,7 +24,7 @@ from kafka.admin import (
 from kafka_assignors.broker.ports import HOST
 from kafka_assignors.plan import TopicPartition
 from tests.integration.lagging import commit
-from tests.integration.own_broker import START_S, Ports, addresses, own_broker
+from tests.integration.own_broker import START_S, Ports, listener_settings, own_broker
 from tests.integration.proxy import Proxy
 from tests.support.waiting import until
 
@@ -113,18 +113,10 @@ def make_coordinators(bootstrap: str) -> None:
 
 
 def _properties(ports: Ports) -> dict[str, str]:
-    proxied = ports["proxied"]
-    listeners = addresses({name: port for name, port in ports.items() if name != "proxied"})
+    listeners = {name: port for name, port in ports.items() if name != "proxied"}
+    advertised = {"PLAINTEXT": ports["PLAINTEXT"], "SASL": ports["SASL"], "BEHIND": ports["proxied"]}
     return {
-        "listeners": ",".join(listeners.values()),
-        "advertised.listeners": ",".join(
-            [listeners["PLAINTEXT"], listeners["SASL"], f"BEHIND://{HOST}:{proxied}"]
-        ),
-        "listener.security.protocol.map": (
-            "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,BEHIND:PLAINTEXT,SASL:SASL_PLAINTEXT"
-        ),
-        "inter.broker.listener.name": "PLAINTEXT",
-        "controller.quorum.voters": f"1@{HOST}:{ports['CONTROLLER']}",
+        **listener_settings(listeners, advertised, SASL="SASL_PLAINTEXT"),
         "sasl.enabled.mechanisms": "PLAIN",
         "listener.name.sasl.plain.sasl.jaas.config": f'{_LOGIN} required user_{USER}="{PASSWORD}";',
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

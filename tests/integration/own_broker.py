@@ -61,6 +61,24 @@ def _start(listeners: tuple[str, ...], properties: Properties) -> tuple[Supervis
     raise AssertionError("unreachable: the last attempt raises")
 
 
-def addresses(ports: Ports) -> dict[str, str]:
-    """Map names to the addresses of their listeners."""
-    return {name: f"{name}://{HOST}:{port}" for name, port in ports.items()}
+def listener_settings(listeners: Ports, advertised: Ports, **protocols: str) -> dict[str, str]:
+    """Return a broker's settings of its listeners.
+
+    Args:
+        listeners: name -> port; ``CONTROLLER`` is its controller's, and brokers use ``PLAINTEXT``.
+        advertised: name of a listener -> the port to which its clients connect.
+        protocols: name of a listener -> its security protocol, by default ``PLAINTEXT``.
+    """
+    return {
+        "listeners": _addresses(listeners),
+        "advertised.listeners": _addresses(advertised),
+        "listener.security.protocol.map": ",".join(
+            f"{name}:{protocols.get(name, 'PLAINTEXT')}" for name in listeners
+        ),
+        "inter.broker.listener.name": "PLAINTEXT",
+        "controller.quorum.voters": f"1@{HOST}:{listeners['CONTROLLER']}",
+    }
+
+
+def _addresses(ports: Ports) -> str:
+    return ",".join(f"{name}://{HOST}:{port}" for name, port in ports.items())

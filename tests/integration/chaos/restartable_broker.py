@@ -18,7 +18,7 @@ from kafka_assignors.broker.ports import HOST
 from kafka_assignors.broker.progress import silent
 from kafka_assignors.broker.supervised import Supervised
 from tests.integration.guarded import make_coordinators
-from tests.integration.own_broker import START_S
+from tests.integration.own_broker import START_S, listener_settings
 from tests.integration.proxy import Proxy
 from tests.support.waiting import running_below, until
 
@@ -52,11 +52,7 @@ class RestartableBroker:
         )
         advertised = {"PLAINTEXT": self._plain} | dict(zip(names, self._before, strict=True))
         self._properties = {
-            "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in listeners.items()),
-            "advertised.listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in advertised.items()),
-            "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in listeners),
-            "inter.broker.listener.name": "PLAINTEXT",
-            "controller.quorum.voters": f"1@{HOST}:{controller}",
+            **listener_settings(listeners, advertised),
             "group.min.session.timeout.ms": str(min_session_ms),
         }
         self.bootstrap = f"{HOST}:{self._plain}"

@@ -13,7 +13,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 
 from kafka_assignors.broker.ports import HOST
-from tests.integration.own_broker import Ports, addresses, own_broker
+from tests.integration.own_broker import Ports, listener_settings, own_broker
 
 USER, PASSWORD = "reader", "pa55word-of-the-reader"
 AWKWARD = "pa55word-\"of\\n the'reader; é=//x"
@@ -58,15 +58,9 @@ def secured_broker(certificates: Path) -> Iterator[Secured]:
     stores = {"keystore": str(certificates / "server.both.pem"), "truststore": str(certificates / "ca.pem")}
 
     def properties(ports: Ports) -> dict[str, str]:
-        doors = addresses(ports)
+        advertised = {name: ports[name] for name in ("PLAINTEXT", "SASL", "TLS")}
         settings = {
-            "listeners": ",".join(doors.values()),
-            "advertised.listeners": ",".join(doors[name] for name in ("PLAINTEXT", "SASL", "TLS")),
-            "listener.security.protocol.map": (
-                "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL"
-            ),
-            "inter.broker.listener.name": "PLAINTEXT",
-            "controller.quorum.voters": f"1@{HOST}:{ports['CONTROLLER']}",
+            **listener_settings(ports, advertised, SASL="SASL_PLAINTEXT", TLS="SSL"),
             "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
             "listener.name.sasl.plain.sasl.jaas.config": f'{_LOGIN} required user_{USER}="{PASSWORD}";',
             "listener.name.sasl.scram-sha-512.sasl.jaas.config": (
