@@ -51,7 +51,7 @@ def test_quick_schedule_has_all_kinds_and_stops_a_member_while_others_take_over(
 
 
 def test_each_fault_occurs_equally_often_until_the_end() -> None:
-    for seed in SEEDS:
+    for seed in SEEDS[:20]:
         steps = drawn(seed, 600.0)
         gaps = [after.at_s - before.at_s for before, after in itertools.pairwise(steps)]
         assert max([*gaps, 600.0 - steps[-1].at_s]) <= 4.0

@@ -39,6 +39,7 @@ def test_group_reads_at_a_steady_rate_while_there_is_lag() -> None:
     assert samples.committed[:, 0].tolist() == [0, 2, 4, 6, 8, 10, 10, 10, 10, 10, 10]
 
 
+@pytest.mark.long
 def test_year_is_complete_with_lag_in_rush_hours_and_none_at_night(year: list[Flight]) -> None:
     samples = sample_flights(year, 18, every_s=900)
     assert samples.ends[-1].sum() == len(year)
