@@ -16,7 +16,7 @@ from kafka_assignors.pipeline.backtest.phrases import about_history
 from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.pipeline.backtest.results import RunResult
 from kafka_assignors.pipeline.backtest.summary import MOST_LINES, summed_up
-from kafka_assignors.simulation import History, parse_churn, recommend
+from kafka_assignors.simulation import History, Outcome, parse_churn, recommend
 from tests.unit.pipeline.backtest.trials import (
     STARTED,
     STRATEGIES,
@@ -65,14 +65,19 @@ def test_drain_time_is_the_mean_of_drained_situations() -> None:
 def test_figure_of_replicates_is_the_median_of_their_means_with_an_interval() -> None:
     churn = (parse_churn("join@100,kill@300"), ())
     what = replace(grid(["range", "sticky"]), churn=churn, scales=(1.0,), replicates=21)
-    of, trials, found = one_group(what)
-    for number, trial in enumerate(trials):
-        outcome = found[number].outcome
-        assert outcome is not None
+    of = [recorded()]
+    trials, found, simulated = what.trials([of[0].history]), [], dict[tuple[str, int | None], Outcome]()
+    for trial in trials:
+        scenario, kind = trial.scenario, (trial.scenario.strategy.name, trial.scenario.members)
+        if kind not in simulated:  # one simulation is enough, because the figures are replaced
+            outcome = try_out(of[0].history, trial).outcome
+            assert outcome is not None
+            simulated[kind] = outcome
         # In each replicate 3 and 4 members: r and 3 r; without churn 5 and 5.
-        moved = 5 if trial.replicate == 0 else trial.replicate * (1 if trial.scenario.members == 3 else 3)
+        moved = 5 if trial.replicate == 0 else trial.replicate * (1 if scenario.members == 3 else 3)
         drain_s = None if trial.replicate else 2.0
-        found[number] = replace(found[number], outcome=replace(outcome, moved=moved, drain_s=drain_s))
+        outcome = replace(simulated[kind], churn=scenario.script, moved=moved, drain_s=drain_s)
+        found.append(TrialResult(trial.number, outcome))
     found[0] = TrialResult(0, error="no")
     totals = results(of, trials, found)
     assert totals["replicates"] == 21
