@@ -22,6 +22,7 @@ from kafka_assignors import CooperativeLagAwareAssignor
 from kafka_assignors.broker import development_broker
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
 from kafka_assignors.wire import lag_user_data
+from kafka_assignors.wire.compact_lag_user_data import LagUserData
 from tests.support.group.joining import cluster, joined, raw
 
 PARTITIONS = 10_000
@@ -33,7 +34,9 @@ TIMEOUT_MS = 2_000
 def report(mine: list[TopicPartition]) -> bytes:
     """Return the user data of a member that knows the lag of its partitions."""
     return lag_user_data.encode(
-        {}, NO_GENERATION, {partition: 1_000 * (partition.partition % 7) for partition in mine}, 0
+        LagUserData(
+            {}, NO_GENERATION, {partition: 1_000 * (partition.partition % 7) for partition in mine}, 0
+        )
     )
 
 

@@ -36,14 +36,6 @@ _MOST_LAG = 2**63 - 1
 _STEPS = 4  # for each doubling
 
 
-class OwnClaims(NamedTuple):
-    """The partitions that a member owns or has owned."""
-
-    owned: Ownership
-    generation: int  # in which it owned them
-    still_owns: bool  # as a member of the cooperative protocol does
-
-
 class LagUserData(NamedTuple):
     """The user data of a member whose strategy plans by lag.
 
@@ -62,7 +54,7 @@ class LagUserData(NamedTuple):
 
     claimed: Ownership
     generation: int
-    lags: dict[TopicPartition, int]
+    lags: Mapping[TopicPartition, int]
     lag_age_ms: int
     capacity: float = 1.0
     still_owns: bool = False
@@ -72,39 +64,32 @@ class LagUserData(NamedTuple):
     service_rate: float | None = None
 
 
-def encode(
-    claims: OwnClaims,
-    lags: Mapping[TopicPartition, int],
-    age_ms: float,
-    capacity: float,
-    budget: int,
-    *,
-    rates_of: Mapping[TopicPartition, float] = MappingProxyType({}),
-    service_rate: float | None = None,
-) -> bytes:
+def encode(report: LagUserData, budget: int) -> bytes:
     """Encode in at most ``budget`` bytes, or more if the claims alone take more: claims are always complete.
 
-    The largest lags are sent, as many as fit, with the arrival rates of their partitions; for units see
-    ``LagUserData``.  The capacity must be within its bounds.  A ``service_rate`` is sent instead of it.
+    The largest lags are sent, as many as fit, with the arrival rates of their partitions.  The capacity must
+    be within its bounds.  A ``service_rate`` is sent instead of it.  ``reads_budget`` and ``has_budget`` are
+    not sent: this form implies both.
     """
-    units = (in_units(capacity) or UNIT) if service_rate is None else -rates.code(service_rate)
+    lags, service_rate = report.lags, report.service_rate
+    units = (in_units(report.capacity) or UNIT) if service_rate is None else -rates.code(service_rate)
     head = b"".join(
         [
-            _HEAD.pack(VERSION, claims.generation, claims.still_owns),
-            compact_ownership.pack(claims.owned),
-            int32(min(max(int(age_ms), 0), _LONGEST_AGE)),
+            _HEAD.pack(VERSION, report.generation, report.still_owns),
+            compact_ownership.pack(report.claimed),
+            int32(min(max(report.lag_age_ms, 0), _LONGEST_AGE)),
             int32(units),
         ]
     )
-    heaviest = rates.heaviest_first(lags, rates_of)
-    claimed = compact_ownership.in_order(claims.owned)
+    heaviest = rates.heaviest_first(lags, report.rates)
+    claimed = compact_ownership.in_order(report.claimed)
     are_claimed = lags.keys() <= set(claimed)
 
     def section(count: int) -> bytes:
         sent = set(heaviest[:count])
         partitions = claimed if are_claimed else sorted(sent)
         partition_set = b"\0" if are_claimed else b"\1" + compact_ownership.pack(by_topic(sent))
-        packed = rates.pack(partitions, {p: rates_of[p] for p in sent if p in rates_of})
+        packed = rates.pack(partitions, {p: report.rates[p] for p in sent if p in report.rates})
         lags_sent = _pack_lags([lags[p] if p in sent else None for p in partitions])
         return partition_set + lags_sent + sized(packed)
 

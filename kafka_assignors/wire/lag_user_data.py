@@ -27,12 +27,11 @@ from __future__ import annotations
 import math
 import struct
 from base64 import b85decode, b85encode
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.capacity import UNIT, in_units
-from kafka_assignors.plan.model import Ownership, TopicPartition
+from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.wire import compact_lag_user_data, history, rates
 from kafka_assignors.wire.compact_lag_user_data import LagUserData
 from kafka_assignors.wire.primitives import WIDTHS, Reader, by_topic, int32, named, narrowest, string
@@ -55,30 +54,20 @@ _COMPACT_HEAD = compact_lag_user_data.VERSION.to_bytes(2, "big")
 _LONGEST_NUMBER = 16  # a number has fewer digits
 
 
-def encode(
-    revoked: Ownership,
-    generation: int,
-    lags: Mapping[TopicPartition, int],
-    age_ms: float,
-    capacity: float = 1.0,
-    *,
-    reads_budget: bool = False,
-    has_budget: bool = False,
-    rates_of: Mapping[TopicPartition, float] = MappingProxyType({}),
-    service_rate: float | None = None,
-) -> bytes:
-    """Encode both sections; for units see ``LagUserData``.
+def encode(report: LagUserData) -> bytes:
+    """Encode both sections.
 
-    The capacity must be within its bounds.  A ``service_rate`` is sent instead of the capacity.
+    The capacity must be within its bounds.  A ``service_rate`` is sent instead of it.  ``still_owns`` is not
+    sent: the subscription of such a member lists its partitions.
     """
-    if service_rate is None:
-        units = in_units(capacity)
+    if report.service_rate is None:
+        units = in_units(report.capacity)
         properties = [] if units == UNIT else [f"{_CAPACITY}{units}"]
     else:
-        properties = [f"{_SERVICE_RATE}{rates.code(service_rate)}"]
-    properties += [_COMPACT] if reads_budget else []
-    properties += [_BUDGET] if has_budget else []
-    return history.encode(revoked, generation) + _pack_lags(lags, age_ms, properties, rates_of)
+        properties = [f"{_SERVICE_RATE}{rates.code(report.service_rate)}"]
+    properties += [_COMPACT] if report.reads_budget else []
+    properties += [_BUDGET] if report.has_budget else []
+    return history.encode(report.claimed, report.generation) + _pack_lags(report, properties)
 
 
 @named("lag user data")
@@ -116,19 +105,15 @@ def _read(reader: Reader) -> LagUserData:
     )
 
 
-def _pack_lags(
-    lags: Mapping[TopicPartition, int],
-    age_ms: float,
-    properties: Sequence[str],
-    rates_of: Mapping[TopicPartition, float],
-) -> bytes:
+def _pack_lags(report: LagUserData, properties: Sequence[str]) -> bytes:
     """Encode the lag section, version 0."""
-    sent = sorted(rates.heaviest_first(lags, rates_of)[:MOST_REPORTED_LAGS])
+    lags = report.lags
+    sent = sorted(rates.heaviest_first(lags, report.rates)[:MOST_REPORTED_LAGS])
     topics = by_topic(sent)
-    packed = rates.pack(sent, rates_of)
+    packed = rates.pack(sent, report.rates)
     properties = [*properties, *([_RATES + b85encode(packed).decode()] if packed else [])]
     parts = [
-        _HEAD.pack(_VERSION, min(max(int(age_ms), 0), _LONGEST_AGE)),
+        _HEAD.pack(_VERSION, min(max(report.lag_age_ms, 0), _LONGEST_AGE)),
         int32(len(topics) + len(properties)),
     ]
     for topic, numbers in topics.items():

@@ -27,7 +27,6 @@ from kafka_assignors.lag.sources import ClusterLag, FunctionLag, LagAnswer, Lags
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Ownership, Rebalance, TopicPartition, shown
 from kafka_assignors.wire import budget, lag_user_data
-from kafka_assignors.wire.compact_lag_user_data import OwnClaims
 from kafka_assignors.wire.compact_ownership import in_order
 
 log = logging.getLogger("kafka_assignors")
@@ -109,10 +108,9 @@ class LagAssignor(Assignor):
         limit = self._own.budget
         if limit is None or plain_bytes(owned) + len(plain.user_data) <= limit:
             return plain
-        claims = OwnClaims(owned or revoked if self.sends_claims else {}, generation, bool(owned))
-        return convert.encode_subscription(
-            topics, self._own.encode_compact(claims), {}, generation, self._rack
-        )
+        claimed = owned or revoked if self.sends_claims else {}
+        compact = self._own.encode_compact(claimed, generation, still_owns=bool(owned))
+        return convert.encode_subscription(topics, compact, {}, generation, self._rack)
 
     def decode_user_data(self, user_data: bytes) -> MemberReport:
         return MemberReport(**lag_user_data.decode(user_data)._asdict()) if user_data else MemberReport()

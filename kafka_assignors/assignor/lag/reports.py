@@ -14,7 +14,7 @@ from kafka_assignors.lag.sources import LagAnswer, Lags
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import Ownership, TopicPartition
 from kafka_assignors.wire import compact_lag_user_data, lag_user_data, rates
-from kafka_assignors.wire.compact_lag_user_data import OwnClaims
+from kafka_assignors.wire.compact_lag_user_data import LagUserData
 from kafka_assignors.wire.compact_ownership import in_order
 
 log = logging.getLogger("kafka_assignors")
@@ -106,28 +106,24 @@ class OwnReport:
 
     def encode(self, revoked: Ownership, generation: int, *, reads_budget: bool) -> bytes:
         """Encode the plain form; ``revoked``: partitions that the member owned in ``generation``."""
-        return lag_user_data.encode(
-            revoked,
+        return lag_user_data.encode(self._report(revoked, generation, reads_budget=reads_budget))
+
+    def encode_compact(self, claimed: Ownership, generation: int, *, still_owns: bool) -> bytes:
+        """Encode the form that fits into the budget; ``claimed``: owned in ``generation``, or still."""
+        report = self._report(claimed, generation, still_owns=still_owns)
+        return compact_lag_user_data.encode(report, self.budget or 0)
+
+    def _report(self, claimed: Ownership, generation: int, **flags: bool) -> LagUserData:
+        return LagUserData(
+            claimed,
             generation,
             self._lags,
-            self._age_ms,
+            int(self._age_ms),
             self._capacity,
-            reads_budget=reads_budget,
             has_budget=self.budget is not None,
-            rates_of=self._rates,
+            rates=self._rates,
             service_rate=self._reported_rate,
-        )
-
-    def encode_compact(self, claims: OwnClaims) -> bytes:
-        """Encode the form that fits into the budget."""
-        return compact_lag_user_data.encode(
-            claims,
-            self._lags,
-            self._age_ms,
-            self._capacity,
-            self.budget or 0,
-            rates_of=self._rates,
-            service_rate=self._reported_rate,
+            **flags,
         )
 
 

@@ -13,6 +13,7 @@ from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.fetch.group import NEW_PROTOCOL, GroupMember, GroupState
 from kafka_assignors.plan import Member, TopicPartition
 from kafka_assignors.wire import lag_user_data
+from kafka_assignors.wire.compact_lag_user_data import LagUserData
 
 OWNED = (TopicPartition("t0", 1), TopicPartition("t0", 0))
 M1 = GroupMember("m-1", None, "c", "h", OWNED, topics=frozenset({"t0", "t1"}), generation=3)
@@ -52,9 +53,13 @@ def test_failover_priorities_come_from_user_data(
 @pytest.mark.parametrize(
     ("strategy", "user_data", "capacity"),
     [
-        ("lag-aware", lag_user_data.encode({}, 1, {}, 0, 2.0), 2.0),
-        ("cooperative-lag-aware", lag_user_data.encode({"t": [1]}, 1, {}, 0, 0.5), 0.5),
-        ("cooperative-lag-aware", lag_user_data.encode({}, 1, {}, 0, 2.0).replace(b"=2048", b"=0000"), 1.0),
+        ("lag-aware", lag_user_data.encode(LagUserData({}, 1, {}, 0, 2.0)), 2.0),
+        ("cooperative-lag-aware", lag_user_data.encode(LagUserData({"t": [1]}, 1, {}, 0, 0.5)), 0.5),
+        (
+            "cooperative-lag-aware",
+            lag_user_data.encode(LagUserData({}, 1, {}, 0, 2.0)).replace(b"=2048", b"=0000"),
+            1.0,
+        ),
         ("cooperative-lag-aware", b"\1", 1.0),
     ],
 )
@@ -66,7 +71,7 @@ def test_capacities_come_from_user_data(strategy: str, user_data: bytes, capacit
 def test_measured_capacities_are_compared_as_the_leader_does() -> None:
     rates = (64.0, 128.0, 0.0, 256.0)
     members = with_user_data(
-        "lag-aware", *(lag_user_data.encode({}, 1, {}, 0, service_rate=rate) for rate in rates)
+        "lag-aware", *(lag_user_data.encode(LagUserData({}, 1, {}, 0, service_rate=rate)) for rate in rates)
     )
     assert [member.capacity for member in members] == [0.5, 1, 1, 2]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import compact_lag_user_data, compact_ownership, lag_user_data
-from kafka_assignors.wire.compact_lag_user_data import OwnClaims
+from kafka_assignors.wire.compact_lag_user_data import LagUserData
 from kafka_assignors.wire.primitives import int32
 
 PLENTY = 10**6
@@ -31,14 +31,16 @@ def partitions_of(owned: dict[str, set[int]]) -> list[TopicPartition]:
 def test_decode_reverses_encode(
     owned: dict[str, set[int]], data: st.DataObject, generation: int, still_owns: bool, capacity: float
 ) -> None:
-    """OwnClaims are exact, lags within 9 % and half a record.  Some partitions have no known lag."""
+    """Claims are exact, lags within 9 % and half a record.  Some partitions have no known lag."""
     known = [partition for partition in partitions_of(owned) if data.draw(st.booleans())]
     lags = {partition: data.draw(amounts) for partition in known}
     claimed = {topic: sorted(numbers) for topic, numbers in owned.items()}
-    for claims in (OwnClaims(claimed, generation, still_owns), OwnClaims({}, generation, still_owns=False)):
-        sent = lag_user_data.decode(compact_lag_user_data.encode(claims, lags, 1500, capacity, PLENTY))
-        assert (sent.claimed, sent.generation, sent.still_owns, sent.lag_age_ms) == (*claims, 1500)
-        assert sent.reads_budget
+    report = LagUserData(claimed, generation, lags, 1500, capacity, still_owns)
+    for given_report in (report, report._replace(claimed={}, still_owns=False)):
+        sent = lag_user_data.decode(compact_lag_user_data.encode(given_report, PLENTY))
+        assert sent == given_report._replace(
+            lags=sent.lags, capacity=sent.capacity, reads_budget=True, has_budget=True
+        )
         assert abs(sent.capacity - capacity) <= 1 / 2048
         assert sent.lags.keys() == lags.keys()
         for partition, lag in sent.lags.items():
@@ -48,22 +50,22 @@ def test_decode_reverses_encode(
 def test_small_lags_are_exact() -> None:
     """Random lags are seldom small."""
     lags = {TopicPartition("t", p): p for p in range(4)}
-    data = compact_lag_user_data.encode(OwnClaims({}, 1, still_owns=False), lags, 0, 1.0, PLENTY)
+    data = compact_lag_user_data.encode(LagUserData({}, 1, lags, 0), PLENTY)
     assert lag_user_data.decode(data).lags == lags
 
 
 def test_bytes_of_claims_and_lags() -> None:
     """A byte a partition: lag 0 is 1, unknown is 0, lag 8 is 2 + 4 * 3."""
-    claims = OwnClaims({"t": [0, 1, 2]}, 5, still_owns=True)
     lags = {TopicPartition("t", 0): 0, TopicPartition("t", 2): 8}
-    data = compact_lag_user_data.encode(claims, lags, 1500, 2.0, PLENTY)
-    set_of = compact_ownership.pack(claims.owned)
+    report = LagUserData({"t": [0, 1, 2]}, 5, lags, 1500, 2.0, still_owns=True)
+    data = compact_lag_user_data.encode(report, PLENTY)
+    set_of = compact_ownership.pack(report.claimed)
     head = b"\0\1\0\0\0\5\1" + set_of + int32(1500) + int32(2048) + b"\0"
     assert data[: len(head)] == head
     packed = zlib.compress(b"\1\0\x0e", 9)
     assert data == head + int32(len(packed)) + packed + int32(0)
     rates = {TopicPartition("t", 2): 4.0, TopicPartition("t", 1): 4.0}  # the lag of 1 is unknown
-    data = compact_lag_user_data.encode(claims, lags, 1500, 2.0, PLENTY, rates_of=rates)
+    data = compact_lag_user_data.encode(report._replace(rates=rates), PLENTY)
     more = zlib.compress(bytes([0, 0, 2 + 8 * 12]), 9)
     assert data == head + int32(len(packed)) + packed + int32(len(more)) + more
     assert lag_user_data.decode(data).rates == {TopicPartition("t", 2): 4.0}
@@ -72,10 +74,8 @@ def test_bytes_of_claims_and_lags() -> None:
 def test_bytes_of_a_service_rate() -> None:
     """The negative byte of 2^(56 / 8) records a second, and of none, in place of the capacity."""
     for rate, units in ((128.0, -138), (0.0, -1)):
-        data = compact_lag_user_data.encode(
-            OwnClaims({}, 5, still_owns=False), {}, 0, 1.0, PLENTY, service_rate=rate
-        )
-        plain = compact_lag_user_data.encode(OwnClaims({}, 5, still_owns=False), {}, 0, 2.0, PLENTY)
+        data = compact_lag_user_data.encode(LagUserData({}, 5, {}, 0, service_rate=rate), PLENTY)
+        plain = compact_lag_user_data.encode(LagUserData({}, 5, {}, 0, 2.0), PLENTY)
         assert data == plain.replace(int32(2048), int32(units))
         sent = lag_user_data.decode(data)
         assert (sent.capacity, sent.service_rate) == (1.0, rate)
@@ -85,17 +85,17 @@ def test_bytes_of_a_service_rate() -> None:
 
 @pytest.mark.parametrize("still_owns", [True, False])
 def test_heaviest_partitions_that_fit_are_sent(still_owns: bool) -> None:
-    """OwnClaims are complete whatever the budget is; lags fill it, the largest first."""
+    """Claims are complete whatever the budget is; lags fill it, the largest first."""
     rng = random.Random(3)
     numbers = sorted(rng.sample(range(100_000), 1_000))
     lags = {TopicPartition("t", p): round(rng.paretovariate(1)) * 1_000 + p for p in numbers}
-    claims = OwnClaims({"t": numbers} if still_owns else {}, 1, still_owns)
-    whole = len(compact_lag_user_data.encode(claims, lags, 0, 1.0, PLENTY))
+    report = LagUserData({"t": numbers} if still_owns else {}, 1, lags, 0, still_owns=still_owns)
+    whole = len(compact_lag_user_data.encode(report, PLENTY))
     known = 0
     for budget in (0, whole * 7 // 10, whole * 8 // 10, whole * 9 // 10, whole):
-        data = compact_lag_user_data.encode(claims, lags, 0, 1.0, budget)
+        data = compact_lag_user_data.encode(report, budget)
         sent = lag_user_data.decode(data)
-        assert (sent.claimed, sent.still_owns) == (claims.owned, still_owns)
+        assert (sent.claimed, sent.still_owns) == (report.claimed, still_owns)
         assert not sent.lags or len(data) <= budget
         assert len(sent.lags) >= known
         known = len(sent.lags)
@@ -109,15 +109,13 @@ def test_takes_a_quarter_of_the_plain_form() -> None:
     rng = random.Random(3)
     numbers = sorted(rng.sample(range(100_000), 1_000))
     lags = {TopicPartition("t", p): rng.randrange(10**6) for p in numbers}
-    plain = 4 * len(numbers) + len(lag_user_data.encode({}, 1, lags, 0))
-    compact = len(
-        compact_lag_user_data.encode(OwnClaims({"t": numbers}, 1, still_owns=True), lags, 0, 1.0, PLENTY)
-    )
-    assert compact < plain / 5
+    plain = 4 * len(numbers) + len(lag_user_data.encode(LagUserData({}, 1, lags, 0)))
+    compact = compact_lag_user_data.encode(LagUserData({"t": numbers}, 1, lags, 0, still_owns=True), PLENTY)
+    assert len(compact) < plain / 5
 
 
 GOOD = compact_lag_user_data.encode(
-    OwnClaims({"t": [3]}, 5, still_owns=True), {TopicPartition("t", 3): 7}, 1500, 1.0, PLENTY
+    LagUserData({"t": [3]}, 5, {TopicPartition("t", 3): 7}, 1500, still_owns=True), PLENTY
 )
 AFTER = 7 + len(compact_ownership.pack({"t": [3]}))  # the claims
 

@@ -25,6 +25,7 @@ from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
 from kafka_assignors.wire import lag_user_data
+from kafka_assignors.wire.compact_lag_user_data import LagUserData
 from tests.support.group.joining import cluster, joined, own, plan_of, raw
 from tests.support.logged import warnings
 from tests.support.waiting import until
@@ -53,13 +54,13 @@ class LagSource:
 def member(
     name: str,
     lags: Mapping[TopicPartition, int] | None = None,
-    age_ms: float = 0,
+    age_ms: int = 0,
     topics: str = "t",
     capacity: float = 1.0,
 ) -> Any:
     """A member that reports the lag of its partitions."""
     had = convert.ownership(lags or {})
-    data = lag_user_data.encode(had, 1 if had else NO_GENERATION, lags or {}, age_ms, capacity)
+    data = lag_user_data.encode(LagUserData(had, 1 if had else NO_GENERATION, lags or {}, age_ms, capacity))
     return joined(name, raw(topics.split(), data))
 
 
@@ -418,7 +419,7 @@ def test_skew_watcher_follows_only_a_plan_that_was_sent(
 
 def liar(topic: str, lies: Mapping[Any, int], owned: Mapping[str, list[int]] | None = None) -> Any:
     """A member that subscribes to one topic, and reports the lag of partitions that it does not own."""
-    data = lag_user_data.encode(owned or {}, 1 if owned else NO_GENERATION, lies, 0)
+    data = lag_user_data.encode(LagUserData(owned or {}, 1 if owned else NO_GENERATION, lies, 0))
     return joined("z", raw([topic], data))
 
 
@@ -478,7 +479,7 @@ def test_all_partitions_follow_capacity_without_a_limit_of_counts(make: Make) ->
 def test_invalid_capacity_counts_as_1_with_one_warning(
     kind: type[LagAssignor], units: object, caplog: pytest.LogCaptureFixture, make: Make
 ) -> None:
-    data = lag_user_data.encode({}, NO_GENERATION, {}, 0, 2.0)
+    data = lag_user_data.encode(LagUserData({}, NO_GENERATION, {}, 0, 2.0))
     name = f":capacity={units}".encode()
     start = data.index(b"\0\x0e:capacity=2048")
     data = data[:start] + len(name).to_bytes(2, "big") + name + data[start + 16 :]

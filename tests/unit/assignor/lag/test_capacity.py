@@ -19,7 +19,7 @@ from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.lag.sources import LagAnswer
 from kafka_assignors.plan import Member, TopicPartition
 from kafka_assignors.wire import lag_user_data
-from kafka_assignors.wire.compact_lag_user_data import OwnClaims
+from kafka_assignors.wire.compact_lag_user_data import LagUserData
 from tests.support.group.joining import cluster, joined, raw
 from tests.support.logged import warnings
 
@@ -88,7 +88,7 @@ def test_faster_member_never_counts_less(rates: list[float], data: st.DataObject
 
 
 def member(name: str, service_rate: float | None = None, capacity: float = 1.0) -> Any:
-    data = lag_user_data.encode({}, -1, {}, 0, capacity, service_rate=service_rate)
+    data = lag_user_data.encode(LagUserData({}, -1, {}, 0, capacity, service_rate=service_rate))
     return joined(name, raw(["t"], data))
 
 
@@ -132,7 +132,7 @@ def test_members_of_equal_rates_get_the_plan_of_equal_members() -> None:
 
 
 def test_unreadable_rate_counts_as_1_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
-    data = lag_user_data.encode({}, -1, {}, 0, service_rate=64.0).replace(b"=130", b"=999")
+    data = lag_user_data.encode(LagUserData({}, -1, {}, 0, service_rate=64.0)).replace(b"=130", b"=999")
     broken = joined("b", raw(["t"], data))
     report = planned(CooperativeLagAwareAssignor, [member("a", 64.0), broken, member("c", 128.0)])
     assert [m.capacity for m in report.target.group.members] == pytest.approx([2**-0.5, 1, 2**0.5])
@@ -186,7 +186,7 @@ def test_member_reports_what_it_measures() -> None:
     own.budget = 1_000
     for data in (
         own.encode({}, 1, reads_budget=True),
-        own.encode_compact(OwnClaims({}, 1, still_owns=False)),
+        own.encode_compact({}, 1, still_owns=False),
     ):
         sent = lag_user_data.decode(data)
         assert (sent.service_rate, sent.capacity) == (64.0, 1.0)

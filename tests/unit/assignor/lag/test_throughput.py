@@ -14,6 +14,7 @@ from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget, lag_user_data, rates
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
+from kafka_assignors.wire.compact_lag_user_data import LagUserData
 from tests.support.group.joining import cluster, joined, raw
 
 HEAVY = {0: 128.0, 1: 64.0}
@@ -24,7 +25,7 @@ def member(name: str, own: Mapping[int, float], *, reads_budget: bool = True, cl
     """A member without lag that reports these rates, records a second."""
     reported = {TopicPartition("t", p): rate for p, rate in own.items()}
     data = lag_user_data.encode(
-        {}, 1, dict.fromkeys(reported, 0), 0, reads_budget=reads_budget, rates_of=reported
+        LagUserData({}, 1, dict.fromkeys(reported, 0), 0, reads_budget=reads_budget, rates=reported)
     )
     return joined(name, raw(["t"], data, {"t": list(own if claimed is None else claimed)}, 1))
 

@@ -19,6 +19,7 @@ from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.simulation.sizing import Target, size
 from kafka_assignors.wire import lag_user_data
+from kafka_assignors.wire.compact_lag_user_data import LagUserData
 
 TIME = "2026-11-23T12:00:00.000+00:00"
 REQUEST = SizeRequest("billing", Target(30), 3600)
@@ -46,13 +47,15 @@ def look(
 
     def joined(number: int) -> GroupMember:
         user_data = lag_user_data.encode(
-            {},
-            -1,
-            dict.fromkeys(tps[number:reported:members], 0),
-            0,
-            capacities[number % 2],
-            service_rate=service_rates[number % 2],
-            rates_of=dict(zip(tps, rates, strict=True)),
+            LagUserData(
+                {},
+                -1,
+                dict.fromkeys(tps[number:reported:members], 0),
+                0,
+                capacities[number % 2],
+                service_rate=service_rates[number % 2],
+                rates=dict(zip(tps, rates, strict=True)),
+            )
         )
         owned = tuple(tps[number::members])
         return GroupMember(f"{name}{number}", None, "c", "h", owned, subscription_user_data=user_data)
