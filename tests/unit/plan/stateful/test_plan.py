@@ -189,12 +189,6 @@ def test_two_claims_of_one_generation_cancel_out() -> None:
     assert plan_stateful(newer, NO_STANDBY).active["a"] == tasks("0_0")
 
 
-def test_lag_beyond_the_changelog_counts_as_the_whole_changelog() -> None:
-    """Such a copy is no worse than none, so its owner keeps the task."""
-    there = group(member("a"), member("b", lags={"0_0": 90_000}), partitions=1, ends={"0_0": 50_000})
-    assert plan_stateful(there, NO_STANDBY).active["b"] == tasks("0_0")
-
-
 def test_least_lag_of_a_process_counts() -> None:
     """In any order of its members."""
     for lags in ((0, 50_000), (50_000, 0)):
@@ -238,16 +232,3 @@ def test_standby_is_in_another_process() -> None:
     plan = plan_stateful(there, ONE_STANDBY)
     in_p = {*plan.standby["a"], *plan.standby["b"]}
     assert in_p == set(plan.active["c"])
-
-
-def test_unknown_tasks_and_negative_lags_are_ignored() -> None:
-    strange = member("a", "9_9 0_7", "8_8", {"0_0": -1, "7_7": 5})
-    plan = plan_stateful(group(strange, partitions=1), ONE_STANDBY)
-    assert plan.active == {"a": tasks("0_0")}
-    assert plan.standby == {"a": ()}
-
-
-def test_plan_without_members_is_empty() -> None:
-    plan = plan_stateful(group(), NO_STANDBY)
-    assert plan.active == {}
-    assert not plan.probing
