@@ -169,8 +169,8 @@ def test_feed_of_a_pipeline_lands_in_a_compacted_topic(
     assert write_feed(spark, str(tmp_path), options(bootstrap), topic) == 2
     assert settings_of(bootstrap, topic) == TOPIC_SETTINGS
     assert write_feed(spark, str(tmp_path), options(bootstrap), topic) == 0
-    land(spark, tmp_path, [Look(60 * n, 120 * n, 60 * n) for n in range(31, 35)])
-    run_load_model(spark, str(tmp_path), SETTINGS, available_now=True)
+    later = load_of(spark, *looks(33))
+    later.write.mode("append").partitionBy("date").parquet(f"{tmp_path}/load")
     assert write_feed(spark, str(tmp_path), options(bootstrap), topic) == 1
     assert sorted(minutes_of(read_topic(bootstrap, topic))) == [
         ('["g","t",0]', 29),

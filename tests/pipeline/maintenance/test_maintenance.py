@@ -105,17 +105,17 @@ def test_model_reads_each_sample_once_before_and_after_a_merge(spark: SparkSessi
     assert rows(spark, recorded) == before
     assert [name.startswith("merged-") for name in listed(spark, recorded)] == [True, False, False, False]
     assert not maintain(spark, str(recorded), files=5, now=TODAY), "nothing is left to merge"
-    record(spark, recorded, range(12, 22))
+    record(spark, recorded, range(12, 20))
     report = run(spark, recorded)
-    assert (report.samples, report.late, report.duplicates, report.gone) == (10 * MINUTES, 0, 0, 0)
+    assert (report.samples, report.late, report.duplicates, report.gone) == (8 * MINUTES, 0, 0, 0)
     expected = modelled(spark, recorded)
     assert load_rows(read_load(spark, str(recorded))) == expected
-    assert len(listed(spark, recorded)) == 14
+    assert len(listed(spark, recorded)) == 12
 
     shutil.rmtree(recorded / "load")
     shutil.rmtree(recorded / "checkpoints" / "load")
     report = run(spark, recorded)
-    assert (report.samples, report.late, report.duplicates) == (22 * MINUTES, 0, 0)
+    assert (report.samples, report.late, report.duplicates) == (20 * MINUTES, 0, 0)
     assert load_rows(read_load(spark, str(recorded))) == expected
 
 
@@ -293,21 +293,21 @@ def each_day(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_load_of_a_past_day_becomes_one_file(spark: SparkSession, tmp_path: Path, each_day: None) -> None:
     """The small files are skipped, and deleted by the next run.  Later rows join the merged file."""
-    model_days(spark, tmp_path, range(5))
+    model_days(spark, tmp_path, range(1, 4))
     before, small = load_of(spark, tmp_path), load_files(tmp_path)
     assert maintain(spark, str(tmp_path), now=NEXT_DAY)
-    assert load_files(tmp_path) == ["09 merged-000000002.parquet", *small]
+    assert load_files(tmp_path) == ["09 merged-000000001.parquet", *small]
     assert load_of(spark, tmp_path) == before
     assert not maintain(spark, str(tmp_path), now=NEXT_DAY), "nothing is left to merge"
     newer = [name for name in small if name.startswith("10")]
-    assert load_files(tmp_path) == ["09 merged-000000002.parquet", *newer]
+    assert load_files(tmp_path) == ["09 merged-000000001.parquet", *newer]
     assert load_rows(spark.read.parquet(str(tmp_path / "load"))) == before
-    [late] = (tmp_path / "load").glob("date=2013-11-10/part-000000003-*")
+    [late] = (tmp_path / "load").glob("date=2013-11-10/part-000000002-*")
     late.rename(tmp_path / "load" / "date=2013-11-09" / late.name)
     before = load_of(spark, tmp_path)
     assert [maintain(spark, str(tmp_path), now=NEXT_DAY) for _ in range(2)] == [True, False]
-    assert load_files(tmp_path)[0] == "09 merged-000000003.parquet"
-    model_days(spark, tmp_path, range(5, 6))
+    assert load_files(tmp_path)[0] == "09 merged-000000002.parquet"
+    model_days(spark, tmp_path, range(4, 5))
     assert load_of(spark, tmp_path)[: len(before)] == before
 
 

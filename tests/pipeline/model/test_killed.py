@@ -10,7 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_assignors.pipeline.model.job import run_load_model
+from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import read_load
+from kafka_assignors.pipeline.tables.reading import read_samples
 from tests.pipeline.killing import Point, kill_at, program, under_way
 from tests.pipeline.model.points import MODEL, WRITER, landing, moved
 from tests.pipeline.model.process import SETTINGS
@@ -60,24 +62,18 @@ def test_killed_model_loses_no_sample_and_counts_none_twice(
     spark: SparkSession, tmp_path: Path, points: list[Point]
 ) -> None:
     """Kill the model as a batch begins, while its rows are written, and before Spark records the batch."""
-    files = files_of_samples()
-    calm, rough = tmp_path / "calm", tmp_path / "rough"
-    for number, looks in enumerate(files):
-        write_file(calm, WRITER, number, looks)
-    undisturbed = run_load_model(spark, str(calm), SETTINGS, available_now=True)
-    expected = load_rows(read_load(spark, str(calm)))
-    assert len(expected) > 600
-
-    write_file(rough, WRITER, 0, files[0])
-    with landing(rough, files) as landed:
+    files, root = files_of_samples(), str(tmp_path)
+    write_file(tmp_path, WRITER, 0, files[0])
+    with landing(tmp_path, files) as landed:
         for point in random.Random(4).sample(points, len(points)):
-            kill_at(point, rough, MODEL, lambda: program(rough, "tests.pipeline.model.process", str(rough)))
+            kill_at(point, tmp_path, MODEL, lambda: program(tmp_path, "tests.pipeline.model.process", root))
     for number in range(len(landed), len(files)):
-        write_file(rough, WRITER, number, files[number])
-    run_load_model(spark, str(rough), SETTINGS, available_now=True)
+        write_file(tmp_path, WRITER, number, files[number])
+    assert run_load_model(spark, root, SETTINGS, available_now=True).late == 0
 
-    assert load_rows(read_load(spark, str(rough))) == expected
-    assert undisturbed.late == 0
+    expected = load_rows(model_load(read_samples(spark, root), SETTINGS, flush=False))
+    assert len(expected) > 600
+    assert load_rows(read_load(spark, root)) == expected
 
 
 @pytest.mark.parametrize("point", [planned, staged, moved])
