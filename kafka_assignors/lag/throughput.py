@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.plan import TopicPartition
 
 _FRESH_S = 120.0
@@ -46,12 +47,15 @@ class _Rate:
 
 
 class Throughput:
-    """Keeps the arrival rates of partitions.  Any thread may call it.
+    """Keeps the arrival rates of partitions, and expects the same to arrive.  Any thread may call it.
+
+    It is the ``LoadSource`` of ``load_source="throughput"``.
 
     Args:
         window_s: all earlier measurements together weigh as much as this many seconds, at most.  Use an hour
             to predict the arrivals of an hour, because the few records of a shorter time vary by chance.  A
             rate counts once it was measured for a fifteenth of this, or reported by another member.
+            Forecasts are for the same time.
     """
 
     def __init__(self, window_s: float) -> None:
@@ -88,6 +92,22 @@ class Throughput:
         with self._lock:
             known = ((partition, self._rates.get(partition)) for partition in partitions)
             return {p: rate.rate for p, rate in known if rate is not None and self._is_known(rate)}
+
+    def begin(self) -> None:
+        """Do nothing: members measure once they own partitions."""
+
+    def look(self, partitions: Collection[TopicPartition]) -> Expected:
+        """Return the records that each partition with a known rate receives within the window."""
+        rates = self.rates(partitions)
+        return Expected(
+            {partition: rate * self._window_s for partition, rate in rates.items()},
+            problem="" if len(rates) == len(partitions) else "arrivals have not been measured yet",
+            is_logged=True,
+            period_s=self._window_s,
+        )
+
+    def close(self) -> None:
+        """Do nothing: there is no thread."""
 
     def _is_known(self, rate: _Rate) -> bool:
         return rate.measured_s >= _LEAST_PART * self._window_s

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
@@ -11,12 +12,12 @@ from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.assignor.lag.base import LagAssignor, log
 from kafka_assignors.assignor.lag.forecasts import LoadForecasts
 from kafka_assignors.assignor.lag.options import CooperativeLagOptions
-from kafka_assignors.assignor.lag.throughput import ThroughputLoad
 from kafka_assignors.assignor.members import Reports
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.feed.load_feed import LoadFeed
 from kafka_assignors.lag.feed.sources import LoadSource, PolledLoad
 from kafka_assignors.plan import Assignment, Claims, Group, Reason, plan_cooperative_lag_aware
+from kafka_assignors.wire.compact_ownership import in_order
 
 
 class CooperativeLagAwareAssignor(LagAssignor):
@@ -79,10 +80,18 @@ class CooperativeLagAwareAssignor(LagAssignor):
         group = super().with_reports(group, reports, complaints)
         with self._guarded("adding forecasts"):
             if (forecasts := self._open_forecasts()) is not None:
-                if isinstance(forecasts.source, ThroughputLoad):
-                    forecasts.source.learn(reports)
+                self._learn_rates(reports)
                 return forecasts.with_planned_forecasts(group, is_later_round=self._is_later_round)
         return group
+
+    def _learn_rates(self, reports: Reports) -> None:
+        """Learn the arrival rates that members report of the partitions they own."""
+        if self._throughput is not None:
+            for member, report in reports:
+                if report.rates:
+                    owned = {*in_order(member.owned)}
+                    rates = {p: rate for p, rate in report.rates.items() if p in owned}
+                    self._throughput.learn(rates, time.monotonic())
 
     def with_forecasts(self, group: Group) -> Group:
         return group if self._forecasts is None else self._forecasts.with_current_forecasts(group)
@@ -108,7 +117,7 @@ class CooperativeLagAwareAssignor(LagAssignor):
         """Make the source; None without the option, or (after a warning) if the source cannot work."""
         options, load = self.options, self.options.load
         if self._throughput is not None:
-            return ThroughputLoad(self._throughput, options.load_horizon_ms / 1000)
+            return self._throughput
         try:
             if isinstance(load, LoadFeed):
                 config = {**(self._access.config() or {}), **(options.consumer_config or {})}

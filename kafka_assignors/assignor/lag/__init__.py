@@ -5,6 +5,5 @@
 - ``capacity``: capacities of members, given or measured.
 - ``budget``: keeps the group's record within the broker's limit.
 - ``forecasts``: adds forecast arrivals to the load that the leader plans with.
-- ``throughput``: forecasts from what the members' partitions receive.
 - ``skew_watcher``: requests a rebalance when lag has become uneven.
 """

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kafka_assignors.assignor.lag.capacity import MEASURED
-from kafka_assignors.assignor.lag.throughput import THROUGHPUT
 from kafka_assignors.assignor.options import PLANS, Options
 from kafka_assignors.assignor.record_size import RECORD_BYTES
 from kafka_assignors.errors import OptionError
@@ -18,6 +17,7 @@ from kafka_assignors.plan.capacity import LEAST, MOST, in_units
 from kafka_assignors.validators import function, instance, number, positive, whole, wrong
 
 _LEAST_RECORD, _MOST_RECORD = 1_024, 2**31 - 1  # bytes
+_THROUGHPUT = "throughput"  # the value of ``load_source`` that makes members measure arrivals
 LoadFunction = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]]
 
 
@@ -118,7 +118,7 @@ class CooperativeLagOptions(LagOptions):
         positive("load_max_age_ms", self.load_max_age_ms, "milliseconds")
         positive("load_horizon_ms", self.load_horizon_ms, "milliseconds")
         source: Any = self.load_source
-        if source == THROUGHPUT:
+        if source == _THROUGHPUT:
             if self.lag_source is not None:
                 raise OptionError("load_source", "throughput needs the cluster's offsets, not a lag_source")
         elif isinstance(source, str):
@@ -129,7 +129,7 @@ class CooperativeLagOptions(LagOptions):
     @property
     def measures_throughput(self) -> bool:
         """Whether members measure what their partitions receive."""
-        return self.load_source == THROUGHPUT
+        return self.load_source == _THROUGHPUT
 
     @property
     def load(self) -> LoadFeed | LoadFunction | None:

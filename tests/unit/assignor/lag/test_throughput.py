@@ -9,7 +9,6 @@ import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import ConfigurationError, CooperativeLagAwareAssignor, PlanReport
-from kafka_assignors.assignor.lag.throughput import ThroughputLoad
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget, lag_user_data, rates
@@ -118,10 +117,9 @@ def test_older_members_get_no_rates() -> None:
 
 
 def test_source_expects_what_arrives_now() -> None:
-    throughput = Throughput(60)
+    source = Throughput(60)
     a, b = (TopicPartition("t", p) for p in range(2))
-    throughput.learn({a: 2.0}, 0)
-    source = ThroughputLoad(throughput, 60.0, now=lambda: 0.0)
+    source.learn({a: 2.0}, 0)
     source.begin()
     assert source.look([a]).arrivals == {a: 120.0}
     assert not source.look([a]).problem
