@@ -189,7 +189,7 @@ class ScaledGroup(Simulation):
         self.member_s += max(end - self._now, 0.0) * len(self._replicas)
         while self._now < end:
             boundary = self._work.boundary
-            self._advance(min(end, boundary, self._events.next_at))
+            self._advance(min(end, boundary, self._next_event_at))
             self._handle_due(boundary)
 
     def _scale(self, committed: Levels) -> None:

@@ -2,7 +2,7 @@
 
 - ``history``: arrivals by step and partition.  ``churn``: joins, leaves and kills, and their times.
   ``scenario``: strategy, members, and the cost of rebalances.
-- ``simulate``: the event loop.  ``events``: the kinds of events, and the queue of events to come.
+- ``simulate``: the event loop, and the events.
 - ``group``: the rounds of the group, through the planners.  ``leader``: the lag the leader knows, and the
   rebalances it requests.
 - ``consumption``: records arrived and read so far.  ``serving``: a member's time, divided among partitions

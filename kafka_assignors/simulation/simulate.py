@@ -1,20 +1,23 @@
 """A discrete-event simulation of a consumer group, with the real planners on recorded arrivals.
 
-``events`` lists the kinds of events; the end of a step is one more.  Between two events no member starts or
-stops reading, and records arrive evenly.  So the records read between two events can be computed exactly, for
-any length of time (``serving``).
+An event is a call at a time, or the end of a step.  Between two events no member starts or stops reading, and
+records arrive evenly.  So the records read between two events can be computed exactly, for any length of time
+(``serving``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import heapq
+import itertools
+import math
+from collections.abc import Callable, Collection
+from functools import partial
 
 import numpy as np
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.simulation.churn import Act, first_members
 from kafka_assignors.simulation.consumption import Consumption
-from kafka_assignors.simulation.events import EventKind, EventQueue
 from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import History
 from kafka_assignors.simulation.leader import Leader
@@ -80,7 +83,8 @@ class Simulation:
         self._is_continuous = self._pauses.continuous > 0 and scenario.strategy.cooperative
         self._round = 0
         self._starting: set[int] = set()  # members whose process is starting
-        self._events = EventQueue()
+        self._events: list[tuple[float, int, Callable[[], None]]] = []  # a heap: time, tie-breaker, call
+        self._tie = itertools.count()
 
     # --- event loop ----------------------------------------------------------------------------------------
 
@@ -88,31 +92,40 @@ class Simulation:
         """Simulate until the history is over, all is read and the group has settled, or until the limit."""
         history = self._history
         self._start()
-        for number, act in enumerate(self._acts):
-            self._events.schedule(act.at, "churn", number)
-        if self._scenario.replan_s is not None:
-            self._events.schedule(self._scenario.replan_s, "replan")
+        for act in self._acts:
+            self._schedule(act.at, partial(self._apply, act))
+        if (replan_s := self._scenario.replan_s) is not None:
+            self._schedule(replan_s, partial(self._replan, replan_s))
         limit = self._scenario.drain_limit_s
         limit = history.length_s + (max(history.length_s, _LEAST_LIMIT_S) if limit is None else limit)
         while not self._is_over(limit):
             boundary = self._work.boundary
-            until = min(boundary, self._events.next_at)
+            until = min(boundary, self._next_event_at)
             if self._work.history_ended:
                 until = min(until, limit, self._work.empty_at(self._reader()))
             self._advance(until)
             self._handle_due(boundary)
         if self._work.step * history.step_s < self._now:
             self._record_step()
+        self._events.clear()  # they refer to this object: it would stay in memory until a garbage collection
         return self._outcome.build(self._now, settled=self._is_settled(), series=series)
 
     def _handle_due(self, boundary: float) -> None:
         """Handle the events that are due now, and the end of a step at ``boundary``."""
-        while self._events.next_at <= self._now:
-            event, number = self._events.pop()
-            self._handle(event, number)
+        while self._next_event_at <= self._now:
+            _, _, call = heapq.heappop(self._events)
+            call()
         if self._now >= boundary:
             self._work.next_step()
             self._record_step()
+
+    def _schedule(self, at: float, call: Callable[[], None]) -> None:
+        """Add an event.  Of events at one time, the one that was scheduled first comes first."""
+        heapq.heappush(self._events, (at, next(self._tie), call))
+
+    @property
+    def _next_event_at(self) -> float:
+        return self._events[0][0] if self._events else math.inf
 
     @property
     def _now(self) -> float:
@@ -180,32 +193,30 @@ class Simulation:
 
     # --- events --------------------------------------------------------------------------------------------
 
-    def _handle(self, event: EventKind, number: int) -> None:
-        if event == "churn":
-            self._apply(self._acts[number])
-        elif event == "join":
-            if number in self._starting:  # else the process was stopped before it had started
-                self._starting.remove(number)
-                self._is_alive[number] = True
-                self._group.join(number)
-                self._request_round()
-        elif event == "expire":
-            del self._expires_at[number]
-            self._remove(number)
+    def _join(self, number: int) -> None:
+        """Let a member join, whose process has started."""
+        if number in self._starting:  # else the process was stopped before it had started
+            self._starting.remove(number)
+            self._is_alive[number] = True
+            self._group.join(number)
             self._request_round()
-        elif event == "stop":
-            self._stop(self._group.present)
-        elif event == "end":
-            self._end()
-        elif event == "resume":
-            is_paused = self._is_stopped[number] or self._reads_from[number] > self._now
-            if self._is_alive[number] and not is_paused:
-                self._reads[number] = True
-        elif event == "replan":
-            self._request_round()
-            self._events.schedule(self._now + (self._scenario.replan_s or 0.0), "replan")
-        else:
-            self._check_skew(number)
+
+    def _expire(self, number: int) -> None:
+        """End the session of a killed member."""
+        del self._expires_at[number]
+        self._remove(number)
+        self._request_round()
+
+    def _resume(self, number: int) -> None:
+        """Let a member read again after a round, unless it has died or waits again."""
+        is_paused = self._is_stopped[number] or self._reads_from[number] > self._now
+        if self._is_alive[number] and not is_paused:
+            self._reads[number] = True
+
+    def _replan(self, every_s: float) -> None:
+        """Request a round regardless of lag, and another one after ``every_s`` seconds."""
+        self._request_round()
+        self._schedule(self._now + every_s, partial(self._replan, every_s))
 
     def _remove(self, number: int) -> None:
         self._leader.removed(number)
@@ -217,7 +228,7 @@ class Simulation:
         self._outcome.record_disturbance(self._now, float(self._work.lag().sum()))
         if act.kind == "join":
             self._starting.add(number)
-            self._events.schedule(self._now + self._pauses.start_s, "join", number)
+            self._schedule(self._now + self._pauses.start_s, partial(self._join, number))
             return
         if number in self._starting:
             self._starting.remove(number)
@@ -229,7 +240,7 @@ class Simulation:
         else:
             session_left_s = max(self._pauses.session_timeout_s - self._pauses.heartbeat_s / 2, 0.0)
             self._expires_at[number] = self._now + session_left_s
-            self._events.schedule(self._expires_at[number], "expire", number)
+            self._schedule(self._expires_at[number], partial(self._expire, number))
 
     def _request_round(self, requesters: Collection[int] = (), known_in: float | None = None) -> None:
         """Request a round, unless one is running already.
@@ -244,8 +255,8 @@ class Simulation:
         self._round += 1
         self._stop(requesters)
         all_know = self._now + (self._pauses.heartbeat_s / 2 if known_in is None else known_in)
-        self._events.schedule(all_know, "stop")
-        self._events.schedule(all_know + self._pauses.join_s, "end")
+        self._schedule(all_know, lambda: self._stop(self._group.present))
+        self._schedule(all_know + self._pauses.join_s, self._end)
 
     def _stop(self, members: Collection[int]) -> None:
         """Stop members from reading until the end of the round, unless they are continuous."""
@@ -257,7 +268,7 @@ class Simulation:
     def _end(self) -> None:
         """End a round: plan, and let members read again."""
         if self._expires_at:  # the group waits for killed members until they expire
-            self._events.schedule(max(self._expires_at.values()), "end")
+            self._schedule(max(self._expires_at.values()), self._end)
             return
         if not self._group.present:  # the next member to join requests a round
             self._in_round = False
@@ -280,7 +291,7 @@ class Simulation:
             self._reads_from[member] = reads_from
             if reads_from > self._now:
                 self._reads[member] = False
-            self._events.schedule(reads_from, "resume", member)
+            self._schedule(reads_from, partial(self._resume, member))
         if changes.again:
             # Members that revoked a partition join again at once.  The others learn of the next round from
             # their next heartbeat.
@@ -293,7 +304,7 @@ class Simulation:
 
     def _watch_skew(self) -> None:
         if (at := self._leader.first_check(self._now)) is not None:
-            self._events.schedule(at, "check", self._round)
+            self._schedule(at, partial(self._check_skew, self._round))
 
     def _check_skew(self, number: int) -> None:
         """Check for uneven lag, unless another round has begun since, or there is no live leader."""
@@ -302,6 +313,6 @@ class Simulation:
         leader = self._group.leader
         if not self._is_alive[leader]:
             return
-        self._events.schedule(self._leader.next_check(self._now), "check", number)
+        self._schedule(self._leader.next_check(self._now), partial(self._check_skew, number))
         if self._leader.request_if_uneven(self._now, self._work.lag()):
             self._request_round([leader])
