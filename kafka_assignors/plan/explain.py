@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
 
-import numpy as np
-
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.model import NO_MEMBER, Group, Member, Ownership, listed, shown
 from kafka_assignors.plan.rounds import Hold
-
-Plan = Mapping[str, Mapping[str, list[int]]]
-"""A read-only assignment: member id -> topic -> partition numbers."""
 
 
 class Reason(str, Enum):
@@ -69,8 +65,8 @@ class Why(NamedTuple):
 def explain(
     group: Group,
     claims: Claims,
-    target: Plan,
-    assigned: Plan,
+    target: Assignment,
+    assigned: Assignment,
     holds: Iterable[Hold],
     *,
     departed: Collection[Member] = (),
@@ -98,36 +94,30 @@ def explain(
     Returns:
         One entry a partition, by topic and number.  Linear in the partitions and the claims.
     """
-    target_of = {partition: member_id for member_id, partition in _entries(target)}
-    assigned_to = {partition: member_id for member_id, partition in _entries(assigned)}
-    blocked = {(hold.topic, hold.partition): hold.member_id for hold in holds}
+    before, after, now = claims.owner.tolist(), target.owners.tolist(), assigned.owners.tolist()
+    ids = [member.member_id for member in group.members]
     partitions = [(topic, number) for topic, count in group.topics.items() for number in range(count)]
-    owner = {
-        partition: group.members[i].member_id
-        for partition, i in zip(partitions, claims.owner.tolist(), strict=True)
-        if i != NO_MEMBER
-    }
-    unowned = frozenset(partitions) - owner.keys()
+    unowned = {partition for partition, i in zip(partitions, before, strict=True) if i == NO_MEMBER}
     claimed = _newest_claims(group.members, unowned)
     departed_owner = _newest_claims(departed, unowned)
+    blocked = {(hold.topic, hold.partition): hold.member_id for hold in holds}
     by_load = by_load and bool(group.lag.any())
-    for_load = _for_load(group, claims, target) if by_load else frozenset[tuple[str, int]]()
-    nearer = frozenset[tuple[str, int]]() if by_load else _nearer(group, claims, target)
+    owned = Counter(before)
+    was_near, is_near = (None, None) if by_load else (group.near(claims.owner), group.near(target.owners))
 
-    def moved(partition: tuple[str, int]) -> Reason:
+    def moved(i: int) -> Reason:
         if in_order:
             return Reason.DEALT_BY_LAG if by_load else Reason.DEALT
-        if partition in for_load:
-            return Reason.LOAD
-        return Reason.NEARER if partition in nearer else Reason.MOVED
+        if by_load:
+            return Reason.LOAD if owned[before[i]] - owned[after[i]] < 2 else Reason.MOVED
+        is_nearer = was_near is not None and is_near is not None and is_near[i] and not was_near[i]
+        return Reason.NEARER if is_nearer else Reason.MOVED
 
-    def reason_for(partition: tuple[str, int], member_id: str | None) -> tuple[Reason, tuple[str, ...]]:
-        if member_id is None:
+    def reason_for(i: int, partition: tuple[str, int]) -> tuple[Reason, tuple[str, ...]]:
+        if after[i] == NO_MEMBER:
             return Reason.NOBODY_SUBSCRIBES, claimed.get(partition) or departed_owner.get(partition, ())
-        if partition in owner:
-            if owner[partition] == member_id:
-                return Reason.KEPT, ()
-            return moved(partition), (owner[partition],)
+        if before[i] != NO_MEMBER:
+            return (Reason.KEPT, ()) if before[i] == after[i] else (moved(i), (ids[before[i]],))
         if claimants := claimed.get(partition):
             # A single claimant would be the owner if it still subscribed.
             return Reason.CONTESTED if len(claimants) > 1 else Reason.OWNER_UNSUBSCRIBED, claimants
@@ -135,31 +125,13 @@ def explain(
             return Reason.OWNER_GONE, departed_owner[partition]
         return Reason.NO_OWNER, ()
 
-    def why(partition: tuple[str, int], member_id: str | None) -> Why:
-        reason, others = reason_for(partition, member_id)
-        waits_for = blocked.get(partition) if assigned_to.get(partition) != member_id else None
+    def why(i: int, partition: tuple[str, int]) -> Why:
+        reason, others = reason_for(i, partition)
+        member_id = None if after[i] == NO_MEMBER else ids[after[i]]
+        waits_for = blocked.get(partition) if now[i] != after[i] else None
         return Why(*partition, member_id, overrides.get(reason, reason), others, waits_for)
 
-    return [why(partition, target_of.get(partition)) for partition in partitions]
-
-
-def _nearer(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, int]]:
-    """Partitions that move from an owner without a replica in its rack to one with a replica there."""
-    before = group.near(claims.owner)
-    if before is None:
-        return frozenset()
-    after = group.near(Assignment.of(group, target).owners)
-    moved = (claims.owner != NO_MEMBER) & ~before & after
-    return frozenset(group.at(partition) for partition in np.flatnonzero(moved).tolist())
-
-
-def _for_load(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, int]]:
-    """Partitions that move although the old owner owned at most one partition more than the new one."""
-    after = Assignment.of(group, target).owners
-    moved = np.flatnonzero((claims.owner != NO_MEMBER) & (after != NO_MEMBER) & (claims.owner != after))
-    owned = np.bincount(claims.owner[claims.owner != NO_MEMBER], minlength=len(group.members))
-    even = owned[claims.owner[moved]] - owned[after[moved]] < 2
-    return frozenset(group.at(partition) for partition in moved[even].tolist())
+    return [why(i, partition) for i, partition in enumerate(partitions)]
 
 
 def _newest_claims(
@@ -177,12 +149,6 @@ def _newest_claims(
                 ids = (*ids, member.member_id) if is_same else (member.member_id,)
                 newest[partition] = member.generation, ids
     return {partition: ids for partition, (_generation, ids) in newest.items()}
-
-
-def _entries(plan: Plan) -> Iterator[tuple[str, tuple[str, int]]]:
-    for member_id, topics in plan.items():
-        for partition in _numbered(topics):
-            yield member_id, partition
 
 
 def _numbered(topics: Ownership) -> Iterator[tuple[str, int]]:

@@ -124,7 +124,7 @@ def test_a_held_back_partition_names_the_member_it_waits_for() -> None:
 def test_an_overdue_hold_is_not_waited_for() -> None:
     """It is still listed as a hold, but the new owner gets the partition."""
     group = Group((member("a", ["t1"], {"t0": [0]}, still_owns=True), member("b")), {"t0": 1})
-    target = {"a": {}, "b": {"t0": [0]}}
+    target = Assignment.of(group, {"a": {}, "b": {"t0": [0]}})
     (entry,) = explain(group, resolve(group), target, target, [Hold("t0", 0, "a")])
     assert entry.waits_for is None
 
