@@ -19,17 +19,20 @@ import numpy.typing as npt
 
 from bench.machine import machine
 from kafka_assignors.plan import (
+    NO_MEMBER,
     Assignment,
+    Claims,
     Group,
     Member,
-    lag_lower_bound,
     measure,
-    moves_lower_bound,
     plan_cooperative_lag_aware,
     plan_fair,
     plan_lag_aware,
     resolve,
 )
+from kafka_assignors.plan.bounds import LagBound
+from kafka_assignors.plan.load.counts import CountRule
+from kafka_assignors.plan.load.working_plan import LoadProblem
 
 SHAPES = ("zipf", "pareto", "lognormal", "bimodal", "uniform", "zero")
 KINDS = ("uniform", "half", "tiers")  # as in problems.py
@@ -129,7 +132,29 @@ def least_load(group: Group) -> int:
         squares = int((plan_fair(group).counts ** 2).sum())
         if (exact := solved(group, squares)) is not None:
             return exact
-    return lag_lower_bound(group, fair=True)
+    return fair_lag_bound(group)
+
+
+def fair_lag_bound(group: Group) -> int:
+    """Return a lower bound of the largest load of fair plans."""
+    return LagBound(group).of_plans(CountRule(LoadProblem(group), 1).fewest(plan_fair(group).owners))
+
+
+def moves_lower_bound(group: Group, claims: Claims, load: int) -> int:
+    """Return a lower bound of the moves of owned partitions in any plan whose loads are at most ``load``.
+
+    A member that owns more must give partitions away, at best its heaviest.  Cost: a sort.
+    """
+    owned = np.flatnonzero(claims.owner != NO_MEMBER)
+    owner, lag = claims.owner[owned], group.lag[owned]
+    order = np.lexsort((-lag, owner))
+    moves = 0
+    lags = np.split(lag[order], np.cumsum(np.bincount(owner, minlength=len(group.members)))[:-1])
+    for of_member, room in zip(lags, group.capacities.rooms(load), strict=False):
+        excess = int(of_member.sum()) - room
+        if excess > 0:
+            moves += int(np.searchsorted(np.cumsum(of_member), excess)) + 1
+    return moves
 
 
 def figures(case: Case, clock: Callable[[], float] = time.process_time) -> Figures:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_assignors.plan.assignment import Assignment
-from kafka_assignors.plan.bounds import lag_lower_bound, load_lower_bound, moves_lower_bound, quick_lag_bound
+from kafka_assignors.plan.bounds import lag_lower_bound, load_lower_bound, quick_lag_bound
 from kafka_assignors.plan.check import Planned, as_assignment
 from kafka_assignors.plan.claims import Claims, resolve
 from kafka_assignors.plan.explain import Reason, Why
@@ -53,7 +53,6 @@ __all__ = [
     "listed",
     "load_lower_bound",
     "measure",
-    "moves_lower_bound",
     "plan_cooperative_lag_aware",
     "plan_failover",
     "plan_fair",

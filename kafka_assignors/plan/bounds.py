@@ -1,4 +1,4 @@
-"""Lower bounds of the largest load and of the moves of any valid plan."""
+"""Lower bounds of the largest load of any valid plan."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.plan.arrays import Mask, Vector
-from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.drain_bound import DrainBound
-from kafka_assignors.plan.model import NO_MEMBER, Group
+from kafka_assignors.plan.model import Group
 from kafka_assignors.plan.sticky.planner import plan_fair
 
 _ROUNDS, _MOST_CELLS = 8, 2**22
@@ -36,7 +35,7 @@ def load_lower_bound(group: Group) -> int:
     return int(plan_fair(group).counts.max(initial=0))
 
 
-def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
+def lag_lower_bound(group: Group) -> int:
     """Return a lower bound of the largest load of any valid plan; a load is a member's lag (records).
 
     Proven, not always tight: the largest of
@@ -50,24 +49,12 @@ def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
       of these, divided by e.  For one of these e, e members together have at least e k + r of these
       partitions (see ``_of_heaviest``), so one of the members carries at least the e-th part.
 
-    With ``fair`` the bound holds only for plans whose counts are as even as possible (``max_partition_skew``
-    of 1).  Each member then has a minimum count, so it has partitions beside the heavy ones.  These weigh at
-    least as much as the lightest partitions of the group.
-
     With unequal capacities a load is weighted by capacity, and ``DrainBound`` has the bounds.
 
-    Unknown lag counts as estimated by ``Group.lag``.  Cost: a sort, with unequal subscriptions a few passes
-    over the matrix of topics and members, and with ``fair`` that of ``plan_fair``.
+    Unknown lag counts as estimated by ``Group.lag``.  Cost: a sort, and with unequal subscriptions a few
+    passes over the matrix of topics and members.
     """
-    fewest = np.zeros(len(group.members), np.int64)
-    if fair:
-        # Between two equally fair plans, the count of a member differs by at most one.
-        fewest = np.maximum(plan_fair(group).counts - 1, fewest)
-        topics = group.assignable_topics
-        subscribers = group.subscribed[topics].any(axis=0)
-        if group.subscribed[np.ix_(topics, subscribers)].all():
-            fewest[subscribers] = int(group.counts[topics].sum()) // max(int(subscribers.sum()), 1)
-    return LagBound(group).of_plans(fewest)
+    return LagBound(group).of_plans(np.zeros(len(group.members), np.int64))
 
 
 def quick_lag_bound(group: Group) -> int:
@@ -116,7 +103,11 @@ def _heaviest(lag: Vector, members: int) -> tuple[Vector, Vector, Vector]:
 
 
 class LagBound:
-    """Computes ``lag_lower_bound`` for one group, and for any minimum counts of its members."""
+    """Computes ``lag_lower_bound`` for one group, and for any minimum counts of its members.
+
+    A member with a minimum count has partitions beside the heavy ones.  These weigh at least as much as the
+    lightest partitions of the group.
+    """
 
     def __init__(self, group: Group) -> None:
         self._group = group
@@ -245,20 +236,3 @@ def _poured(lag: npt.NDArray[np.float64], subscribed: Mask) -> npt.NDArray[np.fl
             poured[topic] = np.maximum(levels[max(sharing, 1) - 1] - others, 0)
             loads[members] = others + poured[topic]
     return loads
-
-
-def moves_lower_bound(group: Group, claims: Claims, load: int) -> int:
-    """Return a lower bound of the moves of owned partitions in any plan whose loads are at most ``load``.
-
-    A member that owns more must give partitions away, at best its heaviest.  Cost: a sort.
-    """
-    owned = np.flatnonzero(claims.owner != NO_MEMBER)
-    owner, lag = claims.owner[owned], group.lag[owned]
-    order = np.lexsort((-lag, owner))
-    moves = 0
-    lags = np.split(lag[order], np.cumsum(np.bincount(owner, minlength=len(group.members)))[:-1])
-    for of_member, room in zip(lags, group.capacities.rooms(load), strict=False):
-        excess = int(of_member.sum()) - room
-        if excess > 0:
-            moves += int(np.searchsorted(np.cumsum(of_member), excess)) + 1
-    return moves

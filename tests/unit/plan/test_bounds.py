@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from bench.lag.lags import fair_lag_bound, moves_lower_bound
 from kafka_assignors.plan import (
     Group,
     lag_lower_bound,
     load_lower_bound,
-    moves_lower_bound,
     plan_cooperative_lag_aware,
     quick_lag_bound,
     resolve,
@@ -80,7 +80,7 @@ def test_quick_exact_and_fair_bound_of_one_topic(
     members: int, lags: list[int], expected: tuple[int, int, int]
 ) -> None:
     group = Group(tuple(member(name) for name in "abc"[:members]), {"t0": len(lags)}, lags={"t0": lags})
-    assert (quick_lag_bound(group), lag_lower_bound(group), lag_lower_bound(group, fair=True)) == expected
+    assert (quick_lag_bound(group), lag_lower_bound(group), fair_lag_bound(group)) == expected
 
 
 def test_lag_bounds_are_weighted_by_the_capacities_of_the_subscribers() -> None:
@@ -111,7 +111,7 @@ def test_a_topic_without_subscribers_does_not_count() -> None:
 def test_a_group_without_subscribers_has_no_lag() -> None:
     for bound in BOUNDS:
         assert bound(Group((), {"t0": 1}, lags={"t0": [7]})) == 0
-    assert lag_lower_bound(Group((member("a", ()),), {"t0": 1}, lags={"t0": [7]}), fair=True) == 0
+    assert fair_lag_bound(Group((member("a", ()),), {"t0": 1}, lags={"t0": [7]})) == 0
 
 
 def test_moves_bound_gives_away_the_heaviest_first() -> None:
@@ -131,7 +131,7 @@ def test_no_fair_plan_is_below_the_fair_bound(group: Group) -> None:
     for owner, lag in zip(plan.owners.tolist(), group.lag.tolist(), strict=True):
         loads[owner] += lag
     largest = max(loads[:-1])
-    assert lag_lower_bound(group) <= lag_lower_bound(group, fair=True) <= largest
+    assert lag_lower_bound(group) <= fair_lag_bound(group) <= largest
 
 
 @pytest.mark.parametrize(("density", "exactly"), [(1, 0.865), (0.6, 0.823)])
@@ -145,10 +145,10 @@ def test_bounds_compared_with_all_plans_of_small_groups(density: float, exactly:
         plans = [(problem.counts(plan), load_of(problem, plan)) for plan in every_owners(group)]
         squares = min((counts**2).sum() for counts, _ in plans)
         fair = min(load for counts, load in plans if (counts**2).sum() == squares)
-        assert lag_lower_bound(group, fair=True) <= fair
+        assert fair_lag_bound(group) <= fair
         fewest = np.array([rng.choice((0, 0, 1, 2, 3)) for _ in group.members])
         enough = [load for counts, load in plans if (counts >= fewest).all()]
-        exact += lag_lower_bound(group, fair=True) == fair
+        exact += fair_lag_bound(group) == fair
         asked += 1
         if enough:
             assert bounds.of_plans(fewest) <= min(enough)

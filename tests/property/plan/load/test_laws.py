@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.lag.lags import moves_lower_bound
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import (
     Assignment,
     Group,
     lag_lower_bound,
-    moves_lower_bound,
     plan_cooperative_lag_aware,
     plan_lag_aware,
     plan_sticky,
