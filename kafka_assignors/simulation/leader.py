@@ -99,37 +99,21 @@ class Leader:
     """Knows the lag, and requests rebalances by the rules of the real ``SkewWatcher``.
 
     It requests none in a scenario without a ``skew``.  Times are seconds since the start, lag is in records.
+
+    Attributes:
+        known_lag: the lag the leader plans with; strategies that plan by counts ignore it.
     """
 
     def __init__(self, history: History, scenario: Scenario, group: GroupModel, names: Sequence[str]) -> None:
-        strategy = scenario.strategy
         self._history, self._scenario, self._group, self._names = history, scenario, group, names
-        uses_lag = strategy.by_lag or strategy.by_load
-        self._known_lag = KnownLag(history.partitions, strategy.lag_refresh_s) if uses_lag else None
+        self.known_lag = KnownLag(history.partitions, scenario.strategy.lag_refresh_s)
         self._expected: tuple[int, Counts] | None = None  # step, and arrivals forecast at its end
         # By member, because a member that leads again remembers its requests.
         self._watches: dict[int, SkewWatch] = {}
 
-    def record(self, now: float, lag: Levels) -> None:
-        """Record the current real lag.  Between two calls the lag is interpolated."""
-        if self._known_lag is not None:
-            self._known_lag.record(now, lag)
-
-    def assigned(self, now: float) -> None:
-        """End a round: each member fetches the lag of its partitions."""
-        if self._known_lag is not None:
-            self._known_lag.assigned(now, self._group.owner)
-
-    def removed(self, member: int) -> None:
-        """Drop the reports of a member that is about to leave the group."""
-        if self._known_lag is not None:
-            self._known_lag.removed(self._group.owner == member)
-
     def load(self, now: float, lag: Levels) -> Counts:
         """Return the load to plan with: the known lag, and forecast arrivals if the strategy uses them."""
-        if self._known_lag is not None:
-            lag = self._known_lag.lag(now, lag, self._group.leader)
-        return self._with_expected(now, lag)
+        return self._with_expected(now, self.known_lag.lag(now, lag, self._group.leader))
 
     def first_check(self, now: float) -> float | None:
         """End a rebalance, and return the time of the first check for uneven lag; None: never."""
@@ -156,8 +140,7 @@ class Leader:
             lag: by partition, the real lag.
         """
         leader = self._group.leader
-        if self._known_lag is not None:
-            self._known_lag.leader_fetched(now, lag, leader)
+        self.known_lag.leader_fetched(now, lag, leader)
         load, watch = self._with_expected(now, lag), self._watches[leader]
         largest, least = self._group.imbalance(load, watch.is_uneven)
         if watch.load_after_rebalance(now, largest, least, lambda: self._group.planned_load(load)) is None:

@@ -152,8 +152,8 @@ class Simulation:
             self._group.settle(np.array([self._number[name] for name in owners], np.int64))
         else:
             raise wrong("owners", f"{self._history.partitions}", len(owners))
-        self._leader.record(0.0, self._work.lag())
-        self._leader.assigned(0.0)
+        self._leader.known_lag.record(0.0, self._work.lag())
+        self._leader.known_lag.assigned(0.0, self._group.owner)
         self._is_alive[: len(first)] = True
         self._reads[: len(first)] = True
         if self._work.lag().sum() > NOTHING:
@@ -182,7 +182,7 @@ class Simulation:
         self._outcome.pause_s += length * int((self._is_alive[present] & ~self._reads[present]).sum())
         self._outcome.unserved_s += length * int((reader == len(self._names)).sum())
         self._work.advance(until, reader)
-        self._leader.record(until, self._work.lag())
+        self._leader.known_lag.record(until, self._work.lag())
         self._outcome.record_member_lag(self._work.lag_by_owner(self._group.owner)[:-1])
         self._outcome.record_levels(until, self._work.arrived, self._work.read)
 
@@ -219,7 +219,7 @@ class Simulation:
         self._schedule(self._now + every_s, partial(self._replan, every_s))
 
     def _remove(self, number: int) -> None:
-        self._leader.removed(number)
+        self._leader.known_lag.removed(self._group.owner == number)
         self._group.remove(number)
 
     def _apply(self, act: Act) -> None:
@@ -274,7 +274,7 @@ class Simulation:
             self._in_round = False
             return
         changes = self._group.round(self._leader.load(self._now, self._work.lag()))
-        self._leader.assigned(self._now)
+        self._leader.known_lag.assigned(self._now, self._group.owner)
         self._in_round = False
         self._is_stopped[:] = False
         for partition, giver, taker in zip(changes.moved, changes.givers, changes.takers, strict=True):
