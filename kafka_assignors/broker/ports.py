@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import struct
-from typing import BinaryIO
+from io import BufferedRWPair
+from typing import Any
+
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
 
 from kafka_assignors.errors import BrokerError
 
 HOST = "127.0.0.1"
-
-# ApiVersions: length, API key, version 0, correlation id 0, no client id.
-_API_VERSIONS = struct.Struct(">ihhih").pack(10, 18, 0, 0, -1)
-_HEADER = struct.Struct(">iih")  # length, correlation id, error code
-
-# Metadata: the same fields and an empty list of topics.  Version 2 is the first with the cluster's id.
-_METADATA = struct.Struct(">ihhihi").pack(14, 3, 2, 0, -1, 0)
-_LONGEST = 64 * 1024  # limit of an ApiVersions response, which has some hundred bytes
+_LONGEST = 64 * 1024  # limit of a response, which has some hundred bytes
 _TIMEOUT_S = 1.0  # for connecting, and for each read
 
 
@@ -55,35 +50,28 @@ def answers(port: int, cluster_id: str | None = None) -> bool:
         cluster_id: id of the expected cluster; None: any.
     """
     try:
-        with socket.create_connection((HOST, port), _TIMEOUT_S) as connection:
-            connection.sendall(_API_VERSIONS)
-            with connection.makefile("rb") as stream:
-                length, correlation, error = _HEADER.unpack(stream.read(_HEADER.size))
-                if (correlation, error) != (0, 0):
-                    return False
-                if cluster_id is None:
-                    return True
-                read_already = 6  # bytes of the correlation id and the error code
-                stream.read(min(max(length - read_already, 0), _LONGEST))
-                connection.sendall(_METADATA)
-                # Images of Kafka 3.7 and some later ones call the cluster "Some(ID)".
-                return cluster_id in _cluster_id(stream)
-    except (OSError, ValueError, struct.error):  # no listener, or not Kafka
+        with (
+            socket.create_connection((HOST, port), _TIMEOUT_S) as connection,
+            connection.makefile("rwb") as pipe,
+        ):
+            if _ask(pipe, ApiVersionsRequest(), ApiVersionsResponse, version=0).error_code:
+                return False
+            if cluster_id is None:
+                return True
+            # The first version with the cluster's id.  Without topics, the response describes none.
+            metadata = _ask(pipe, MetadataRequest(topics=[]), MetadataResponse, version=2)
+            # Images of Kafka 3.7 and some later ones call the cluster "Some(ID)".
+            return cluster_id in (metadata.cluster_id or "")
+    except Exception:  # no listener, or not Kafka: kafka-python's decoder may raise anything
         return False
 
 
-def _cluster_id(stream: BinaryIO) -> str:
-    """Read the cluster's id from a Metadata response, version 2; empty if the cluster has none yet."""
-
-    def number(kind: str) -> int:
-        read = struct.Struct(kind)
-        value: int = read.unpack(stream.read(read.size))[0]
-        return value
-
-    def text() -> str:
-        return stream.read(max(number(">h"), 0)).decode()  # -1: null
-
-    number(">q")  # length and correlation id
-    for _ in range(number(">i")):
-        number(">i"), text(), number(">i"), text()  # a broker's id, host, port, rack
-    return text()
+def _ask(pipe: BufferedRWPair, request: Any, response: Any, version: int) -> Any:
+    """Send a request in this version, and return the decoded response."""
+    request.API_VERSION = version
+    request.with_header(client_id=None)
+    pipe.write(request.encode(header=True, framed=True))
+    pipe.flush()
+    if (size := int.from_bytes(pipe.read(4), "big")) > _LONGEST:
+        raise ValueError(f"a response of {size} bytes")
+    return response.decode(pipe.read(size), version=version, header=True)

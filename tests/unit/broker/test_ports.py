@@ -17,23 +17,31 @@ def listener() -> Iterator[socket.socket]:
         yield server
 
 
+def framed(body: bytes) -> bytes:
+    """Make a response with correlation id 0."""
+    return (4 + len(body)).to_bytes(4, "big") + bytes(4) + body
+
+
 def metadata(cluster_id: bytes) -> bytes:
     """Make a Metadata response, version 2, of a cluster of one broker without a rack."""
     broker = b"\0\0\0\x01" + b"\0\x09127.0.0.1" + b"\0\0\x23\x84" + b"\xff\xff"
-    return b"\0\0\0\x40" + bytes(4) + b"\0\0\0\x01" + broker + cluster_id
+    return framed(b"\0\0\0\x01" + broker + cluster_id + b"\0\0\0\x01" + b"\0\0\0\0")
 
 
-VERSIONS = b"\0\0\0\x10" + bytes(4) + b"\0\0" + b"\0\0\0\x01" + b"\0\x12\0\0\0\x03"
+VERSIONS = framed(b"\0\0" + b"\0\0\0\x01" + b"\0\x12\0\0\0\x03")
 
 
-def reply_once(listener: socket.socket, *replies: bytes) -> threading.Thread:
-    """Answer the next requests, of one connection, with ``replies`` and hang up."""
+def reply_once(
+    listener: socket.socket, *replies: bytes, requests: list[bytes] | None = None
+) -> threading.Thread:
+    """Answer the next requests, of one connection, with ``replies`` and hang up; append to ``requests``."""
+    received = [] if requests is None else requests
 
     def serve() -> None:
         connection, _ = listener.accept()
         with connection:
             for reply in replies:
-                connection.recv(1024)
+                received.append(connection.recv(1024))
                 connection.sendall(reply)
 
     thread = threading.Thread(target=serve)
@@ -93,14 +101,50 @@ def test_only_a_serving_kafka_answers(listener: socket.socket, reply: bytes, rea
         (metadata(b"\0\x04our"), False),
         (metadata(b"\0\x02\xff\xff"), False),
         (b"\x7f\xff\xff\xff\0\0\0\0\x7f\xff\xff\xff\0\0", False),
+        (framed(b"\x7f\xff\xff\xff\0\0"), False),
         (b"", False),
     ],
-    ids=["ours", "as some images say it", "another", "null", "cut short", "no text", "junk", "hangs up"],
+    ids=[
+        *("ours", "as some images say it", "another", "null", "cut short", "no text"),
+        *("junk", "too many brokers", "hangs up"),
+    ],
 )
 def test_another_cluster_does_not_answer(listener: socket.socket, metadata: bytes, ours: bool) -> None:
     thread = reply_once(listener, VERSIONS, metadata)
     assert answers(listener.getsockname()[1], "ours") is ours
     thread.join()
+
+
+def test_requests_are_the_oldest_that_a_broker_reads(listener: socket.socket) -> None:
+    """ApiVersions 0 and Metadata 2, with correlation id 0, without a client id and without topics."""
+    requests = list[bytes]()
+    thread = reply_once(listener, VERSIONS, metadata(b"\0\x04ours"), requests=requests)
+    assert answers(listener.getsockname()[1], "ours")
+    thread.join()
+    assert [request.hex(" ", 2) for request in requests] == [
+        "0000 000a 0012 0000 0000 0000 ffff",
+        "0000 000e 0003 0002 0000 0000 ffff 0000 0000",
+    ]
+
+
+def test_junk_is_not_read_to_its_end(listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a server that keeps the connection open, as a web server may."""
+    monkeypatch.setattr("kafka_assignors.broker.ports._TIMEOUT_S", 10.0)
+    rest = list[bytes]()
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(1024)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            connection.settimeout(5)
+            rest.append(connection.recv(1024))
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    assert not answers(listener.getsockname()[1])
+    thread.join()
+    assert rest == [b""], "the client closes the connection before its time-out"
 
 
 def test_silent_listener_does_not_answer(listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:

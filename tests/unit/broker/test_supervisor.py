@@ -214,9 +214,9 @@ class Theirs(socketserver.StreamRequestHandler):
 
     def handle(self) -> None:
         self.request.recv(64)
-        self.request.sendall(b"\0\0\0\x06" + bytes(6))
+        self.request.sendall(b"\0\0\0\x0a" + bytes(10))
         self.request.recv(64)
-        self.request.sendall(bytes(12) + b"\0\x06theirs")
+        self.request.sendall(b"\0\0\0\x18" + bytes(8) + b"\0\x06theirs" + bytes(8))
 
 
 @pytest.fixture
