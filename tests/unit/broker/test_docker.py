@@ -40,11 +40,12 @@ if "up" in sys.argv:
             connection, _ = server.accept()
             with connection:
                 connection.recv(64)  # for ApiVersions
-                connection.sendall(bytes([0, 0, 0, 6]) + bytes(6))
-                connection.recv(64)  # for Metadata: no broker, and the id
+                connection.sendall(bytes([0, 0, 0, 10]) + bytes(10))
+                connection.recv(64)  # for Metadata: no broker, the id, no controller, no topic
                 extra = json.loads((here / "extra").read_text())
                 own = extra["services"]["kafka"]["environment"]["CLUSTER_ID"].encode()
-                connection.sendall(bytes(12) + len(own).to_bytes(2, "big") + own)
+                body = bytes(8) + len(own).to_bytes(2, "big") + own + bytes(8)
+                connection.sendall(len(body).to_bytes(4, "big") + body)
 """
 
 
