@@ -39,7 +39,10 @@ def table(head: str, rows: Iterable[Iterable[str]]) -> str:
 
 def column_rows(ddl: str) -> list[tuple[str, ...]]:
     """Return name, type and comment of each column."""
-    return re.findall(r"^ +(\w+) (\w+)(?: NOT NULL)?(?: COMMENT '(.*)')?,?$", ddl, re.MULTILINE)
+    return [
+        re.fullmatch(r" +(\w+) (\w+)(?: NOT NULL)?(?: COMMENT '(.*)')?,?", line).groups("")
+        for line in ddl.strip("\n").splitlines()
+    ]
 
 
 def option_rows(kind: type[Options]) -> list[tuple[str, str, str]]:

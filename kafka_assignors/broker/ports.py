@@ -74,4 +74,7 @@ def _ask(pipe: BufferedRWPair, request: Any, response: Any, version: int) -> Any
     pipe.flush()
     if (size := int.from_bytes(pipe.read(4), "big")) > _LONGEST:
         raise ValueError(f"a response of {size} bytes")
-    return response.decode(pipe.read(size), version=version, header=True)
+    answer = response.decode(pipe.read(size), version=version, header=True)
+    if answer.header.correlation_id != request.header.correlation_id:
+        raise ValueError("a response to another request")
+    return answer

@@ -55,7 +55,7 @@ class Throughput:
         window_s: all earlier measurements together weigh as much as this many seconds, at most.  Use an hour
             to predict the arrivals of an hour, because the few records of a shorter time vary by chance.  A
             rate counts once it was measured for a fifteenth of this, or reported by another member.
-            Forecasts are for the same time.
+            It is also the horizon of the forecasts.
     """
 
     def __init__(self, window_s: float) -> None:

@@ -98,8 +98,8 @@ _RULES = {
         "every machine"
     ),
     _SLOW_WORKER: (
-        "a Python worker of Spark did not start within 10 s, mostly because the machine is busy: start "
-        "again; finished batches are kept"
+        "a Python worker of Spark did not start within 10 s, mostly because the machine is busy: give it "
+        "less to do; finished batches are kept"
     ),
     r"Python worker exited unexpectedly|ExecutorLostFailure": (
         "a worker process of Spark died: start again; finished batches are kept.  If it dies again, give it "

@@ -103,10 +103,10 @@ class RestartingQuery:
         ended = "the query ended"
         error = pipeline_error(cause, ended) if cause else PipelineError(f"{ended} without an error")
         report = self.stop()
-        if self._now() - self._since > _LONGEST_PAUSE_S:  # after a long run, this is a new fault
-            self._pause_s = _FIRST_PAUSE_S
-        may_pass = is_slow_worker(cause) and self._pause_s < _LONGEST_PAUSE_S
-        if not may_pass and self._has_worked is not None and not self._has_worked(report):
+        if self._has_worked is None or self._has_worked(report):
+            if self._now() - self._since > _LONGEST_PAUSE_S:  # after a long run, this is a new fault
+                self._pause_s = _FIRST_PAUSE_S
+        elif not (is_slow_worker(cause) and self._pause_s < _LONGEST_PAUSE_S):
             raise pipeline_error(cause, self._name) if cause else PipelineError(f"{self._name}: {error}")
         self._schedule_restart(error)
 

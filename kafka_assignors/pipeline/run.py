@@ -131,7 +131,8 @@ def run_pipeline(
 
     Raises:
         PipelineError: the cluster does not answer at the start or denies access, the folder belongs to
-            another pipeline, or the first batch of a recorder or of the model failed.
+            another pipeline, or the first batch of a recorder or of the model failed.  If it failed because
+            Python workers of Spark start too slowly, it has been tried seven times.
         OptionError: a setting is invalid.
     """
     report = PipelineReport()

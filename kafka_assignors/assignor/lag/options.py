@@ -26,8 +26,8 @@ class LagOptions(Options):
     """Options of every strategy that plans by lag.
 
     Attributes:
-        consumer_config: keyword arguments of ``KafkaConsumer`` for the connection, the group and
-            ``auto_offset_reset``.  By default the consumer's own.
+        consumer_config: keyword arguments of ``KafkaConsumer`` that replace the consumer's own where lag is
+            fetched: connection, group and ``auto_offset_reset``.
         lag_source: your function from partitions to a mapping of lag (records), instead of the cluster.  It
             may leave out partitions.  Background threads call it, at times two at once.  Exceptions are
             logged.

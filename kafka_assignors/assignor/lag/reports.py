@@ -109,21 +109,24 @@ class OwnReport:
         return lag_user_data.encode(self._report(revoked, generation, reads_budget=reads_budget))
 
     def encode_compact(self, claimed: Ownership, generation: int, *, still_owns: bool) -> bytes:
-        """Encode the form that fits into the budget; ``claimed``: owned in ``generation``, or still."""
+        """Encode the form that fits into the budget; ``claimed``: partitions owned in ``generation``."""
         report = self._report(claimed, generation, still_owns=still_owns)
         return compact_lag_user_data.encode(report, self.budget or 0)
 
-    def _report(self, claimed: Ownership, generation: int, **flags: bool) -> LagUserData:
+    def _report(
+        self, claimed: Ownership, generation: int, *, still_owns: bool = False, reads_budget: bool = False
+    ) -> LagUserData:
         return LagUserData(
-            claimed,
-            generation,
-            self._lags,
-            int(self._age_ms),
-            self._capacity,
+            claimed=claimed,
+            generation=generation,
+            lags=self._lags,
+            lag_age_ms=int(self._age_ms),
+            capacity=self._capacity,
+            still_owns=still_owns,
+            reads_budget=reads_budget,
             has_budget=self.budget is not None,
             rates=self._rates,
             service_rate=self._reported_rate,
-            **flags,
         )
 
 

@@ -139,7 +139,7 @@ class Store:
         return self._position
 
     def commit(self, position: int | None = None) -> None:
-        """Write the changes and the new position in one step.
+        """Write the changes and the new position in one step: after a crash it has all of them or none.
 
         Args:
             position: the changelog offset after these changes; None: the position stays.  A store without a

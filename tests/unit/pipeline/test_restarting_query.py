@@ -193,6 +193,7 @@ def test_query_is_restarted_six_times_if_a_worker_of_spark_is_slow_before_it_wor
     clock, streams = Clock(0.0), list[Stream]()
     query = RestartingQuery("load", starting(streams, []), clock, has_worked=lambda done: done < 0)
     for _ in range(6):
+        clock.now += 61  # however long each run took
         streams[-1].fail("Python worker failed to connect back.")
         query.check()
         clock.now += 60

@@ -272,6 +272,8 @@ def test_member_reports_the_lag_of_its_partitions(kind: type[LagAssignor], make:
 # --- in a consumer ------------------------------------------------------------------------------------------
 
 
+# If the time ends while it connects, kafka-python leaves the socket to the collector.
+@pytest.mark.filterwarnings("ignore:.*unclosed <socket:pytest.PytestUnraisableExceptionWarning")
 @KINDS
 def test_no_thread_survives_the_consumer(kind: type[LagAssignor], consumer: MakeConsumer) -> None:
     """A fetch is under way at close, because no broker answers."""
