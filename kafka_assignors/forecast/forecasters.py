@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-_Real = TypeVar("_Real", float, npt.NDArray[np.float64])
+Real = TypeVar("Real", float, npt.NDArray[np.float64])
 
 
 class Forecaster(NamedTuple):
@@ -75,7 +75,7 @@ LEAST_SPREAD, MOST_SPREAD = 0.25, 4.0
 """Limits of the standard error, in mean absolute errors."""
 
 
-def favour(ratio: _Real) -> _Real:
+def favour(ratio: Real) -> Real:
     """Return the fifth power of a ratio of errors, each the product of a recent and a lasting mean."""
     square = ratio * ratio
     return square * square * ratio

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kafka_assignors.forecast.forecasters import (
     FIRST,
@@ -18,6 +18,7 @@ from kafka_assignors.forecast.forecasters import (
     SCORES,
     UNKNOWN_SCORES,
     WIDER,
+    Real,
     favour,
 )
 from kafka_assignors.forecast.season import added
@@ -88,6 +89,6 @@ def filled(forecasts: Sequence[float]) -> list[float]:
     return [forecasts[FIRST] if math.isnan(records) else records for records in forecasts]
 
 
-def mean(weights: list[float], values: list[float]) -> float:
+def mean(weights: Iterable[Real], values: Iterable[Real]) -> Real:
     """Return the mean of values, with weights whose sum is 1."""
     return added(weight * value for weight, value in zip(weights, values, strict=True))

@@ -17,8 +17,9 @@ Rules:
 from __future__ import annotations
 
 import math
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise, repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,19 +36,11 @@ from kafka_assignors.forecast.forecasters import (
     SCALE_DOUBT,
     SCALE_S,
     Forecaster,
+    Real,
 )
 from kafka_assignors.forecast.mixture import Mixture, filled, mean
-from kafka_assignors.forecast.season import PastRates, Season, added, slots_of
+from kafka_assignors.forecast.season import PastRates, Season, added, slots_of, stretches
 from kafka_assignors.forecast.settings import QUARTER, SECOND, LoadSettings
-
-
-class _Stretch(NamedTuple):
-    """A quarter of an hour ahead, or the part of it within the horizon."""
-
-    adds: float  # addition of the season, records/s
-    rates: PastRates
-    seconds: float
-    weight: float  # 900 s times the share of the quarter's records that arrive in this part
 
 
 class Outlook(NamedTuple):
@@ -222,11 +215,12 @@ class Model:
         """
         whole_s = self.settings.horizon_s
         horizon_s = whole_s if within is None else within / SECOND
-        stretches = self._stretches(at, self.settings.horizon if within is None else within)
-        season = _total([stretch.adds * stretch.seconds for stretch in stretches])
-        weighted = ([rate * stretch.weight for rate in stretch.rates] for stretch in stretches)
+        ahead = self._ahead(at, self.settings.horizon if within is None else within)
+        adds, earlier, seconds, weights = zip(*ahead, strict=True)
+        season = _total([add * length for add, length in zip(adds, seconds, strict=True)])
+        weighted = ([rate * weight for rate in rates] for rates, weight in zip(earlier, weights, strict=True))
         *past, usual = (_total(list(records)) for records in zip(*weighted, strict=True))
-        lowest = min(stretch.adds for stretch in stretches)
+        lowest = min(adds)
         grown = self.grown(horizon_s)
         forecasts = []
         for forecaster, level, trend in zip(FORECASTERS, self.levels, self.trends, strict=True):
@@ -235,22 +229,38 @@ class Model:
             if least >= 0:
                 records = level * horizon_s + trend * grown + (season if seasonal else 0.0)
             else:
-                records = self._at_least_0(level, trend, stretches, seasonal=seasonal)
+                records = self.at_least_0(level, trend, adds if seasonal else repeat(0.0), seconds, max)
             forecasts.append(records)
         forecasts.append(math.nan if self.last is None else self.last * (horizon_s / whole_s))
         scale = (self.recent * SCALE_S + SCALE_DOUBT) / (self.expected * SCALE_S + SCALE_DOUBT)
         return [*forecasts, *past, scale * usual]
 
-    def _at_least_0(self, level: float, trend: float, stretches: list[_Stretch], *, seasonal: bool) -> float:
-        """Forecast quarter by quarter, none below 0, because the rate may fall below 0 in one of them."""
-        records = end = grown_before = 0.0
-        for adds, _, seconds, _ in stretches:
-            end += seconds
+    def at_least_0(
+        self,
+        level: Real,
+        trend: Real,
+        adds: Iterable[Real | float],
+        seconds: Sequence[float],
+        maximum: Callable[[float, Real], Real],
+    ) -> Real:
+        """Forecast quarter by quarter, none below 0, because the rate may fall below 0 in one of them.
+
+        Args:
+            level: records/s at the start, of one partition or of many.
+            trend: records/s per step.
+            adds: seasonal addition of each quarter, records/s.
+            seconds: of each quarter, within the horizon.
+            maximum: ``max`` or ``np.maximum``.
+        """
+        records: Any = 0.0
+        end = grown_before = 0.0
+        for add, length in zip(adds, seconds, strict=False):
+            end += length
             grown = self.grown(end)
-            added = trend * (grown - grown_before)
-            records += max(0.0, (level + (adds if seasonal else 0.0)) * seconds + added)
+            records += maximum(0.0, (level + add) * length + trend * (grown - grown_before))
             grown_before = grown
-        return records
+        result: Real = records
+        return result
 
     def grown(self, seconds: float) -> float:
         """Return the records that a trend of 1 record/s per step adds within a number of seconds.
@@ -261,9 +271,14 @@ class Model:
         faded = horizon_s * (1 - math.exp(-seconds / horizon_s))
         return self.keep / (1 - self.keep) * (seconds - faded)
 
-    def _stretches(self, at: int, within: int) -> list[_Stretch]:
-        """Return the quarters of an hour in the ``within`` microseconds after ``at``."""
-        stop, quarter = at + within, at // QUARTER
+    def _ahead(self, at: int, within: int) -> list[tuple[float, PastRates, float, float]]:
+        """Look up the quarters of an hour in the ``within`` microseconds after ``at``.
+
+        Returns:
+            Of each: the addition of the season (records/s), its past rates, and its seconds and weighted
+            seconds (`Season.weighted_seconds`) in that time.
+        """
+        quarter = at // QUARTER
         if self.ahead_of != (quarter, self.season.changes):
             last = (quarter * QUARTER + QUARTER - 1 + self.settings.horizon) // QUARTER
             ahead = range(quarter, last + 1)
@@ -271,17 +286,10 @@ class Model:
                 (self.season.addition(quarter), self.season.past_rates(quarter)) for quarter in ahead
             ]
             self.ahead_of = (quarter, self.season.changes)
-        stretches, start = [], at
-        for adds, rates in self.ahead:
-            quarter += 1
-            end = min(stop, quarter * QUARTER)
-            stretches.append(
-                _Stretch(adds, rates, (end - start) / SECOND, self.season.weighted_seconds(start, end))
-            )
-            if end == stop:
-                break
-            start = end
-        return stretches
+        return [
+            (add, rates, (end - start) / SECOND, self.season.weighted_seconds(start, end))
+            for (_, start, end), (add, rates) in zip(stretches(at, at + within), self.ahead, strict=False)
+        ]
 
 
 def _total(values: list[float]) -> float:

@@ -33,11 +33,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from kafka_assignors.forecast.forecasters import Real
 from kafka_assignors.forecast.settings import QUARTER, SECOND, local_quarter
 
 _Quarter = TypeVar("_Quarter", int, npt.NDArray[np.int64])
@@ -218,12 +219,25 @@ def similar_days(weekday: int) -> range:
     return range(5) if weekday < 5 else range(5, 7)
 
 
-def added(values: Iterable[float]) -> float:
+def added(values: Iterable[Real]) -> Real:
     """Add values from the first to the last.  ``sum`` rounds differently since Python 3.12."""
-    total = 0.0
+    total: Any = 0.0
     for value in values:
-        total += value
-    return total
+        total = total + value  # in place it takes longer for an array of one partition
+    result: Real = total
+    return result
+
+
+def stretches(start: int, stop: int) -> list[tuple[int, int, int]]:
+    """Return the quarters of an hour in a period: number since 1970, begin and end of the part in the period."""
+    quarter = start // QUARTER
+    end = (quarter + 1) * QUARTER
+    parts = []
+    while end < stop:
+        parts.append((quarter, start, end))
+        quarter, start, end = quarter + 1, end, end + QUARTER
+    parts.append((quarter, start, stop))
+    return parts
 
 
 def _add_to_mean(means: list[float], seen: list[int], index: int, value: float, most: int) -> None:

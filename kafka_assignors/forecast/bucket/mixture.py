@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.forecast.bucket.season import added
 from kafka_assignors.forecast.bucket.table import Bools, Floats, Ints, RowIndex, Table
 from kafka_assignors.forecast.forecasters import (
     FIRST,
@@ -18,6 +17,7 @@ from kafka_assignors.forecast.forecasters import (
     WIDER,
     favour,
 )
+from kafka_assignors.forecast.season import added
 
 
 def weights_of(table: Table, rows: RowIndex) -> Floats:
@@ -65,8 +65,3 @@ def _add_miss(table: Table, rows: Ints, index: int, miss: Floats, known: Bools) 
 def filled(forecasts: Floats) -> Floats:
     """Replace unknown forecasts by those of `FIRST`."""
     return np.where(np.isnan(forecasts), forecasts[FIRST], forecasts)
-
-
-def mean(weights: Floats, values: Floats | list[Floats]) -> Floats:
-    """Return the means of values, with weights whose sum is 1."""
-    return added([weight * value for weight, value in zip(weights, values, strict=True)])

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafka_assignors.forecast.bucket.mixture import errors_of, filled, mean, score_mixtures, weights_of
+from kafka_assignors.forecast.bucket.mixture import errors_of, filled, score_mixtures, weights_of
 from kafka_assignors.forecast.bucket.partition import read_model
-from kafka_assignors.forecast.bucket.season import Seasons, added
+from kafka_assignors.forecast.bucket.season import Seasons
 from kafka_assignors.forecast.bucket.table import ERRORS, MODELS, Floats, Ints, RowIndex, Table
 from kafka_assignors.forecast.forecasters import (
     BELIEVED,
@@ -23,6 +23,8 @@ from kafka_assignors.forecast.forecasters import (
     SCALE_DOUBT,
     SCALE_S,
 )
+from kafka_assignors.forecast.mixture import mean
+from kafka_assignors.forecast.season import added, stretches
 from kafka_assignors.forecast.settings import QUARTER, SECOND, LoadSettings
 
 _SEASONAL = [forecaster.seasonal for forecaster in FORECASTERS]
@@ -160,8 +162,8 @@ class Models:
         """Return the records within the horizon, as ``Model._each``; NaN: unknown."""
         table, scale, horizon_s = self._table, self._table.scale, self._table.settings.horizon_s
         levels, trends, last = table.levels[:, rows], table.trends[:, rows], table.last[rows]
-        stretches = self._stretches(at)
-        season, past, lowest = self._ahead(rows, at, stretches)
+        ahead = stretches(at, at + table.settings.horizon)
+        season, past, lowest = self._ahead(rows, ahead)
         grown = scale.grown(horizon_s)
         forecasts = np.empty((ERRORS, levels.shape[1]))
         for index, seasonal in enumerate(_SEASONAL):
@@ -173,11 +175,9 @@ class Models:
             low = np.flatnonzero(least < 0)
             if len(low):
                 few = np.arange(table.size)[rows][low]
-                low_stretches = [
-                    (self._seasons.addition(quarter, few) if seasonal else 0.0, seconds)
-                    for quarter, seconds in stretches
-                ]
-                records[low] = self._at_least_0(level[low], trend[low], low_stretches)
+                adds = [self._seasons.addition(quarter, few) if seasonal else 0.0 for quarter, *_ in ahead]
+                seconds = [(end - start) / SECOND for _, start, end in ahead]
+                records[low] = scale.at_least_0(level[low], trend[low], adds, seconds, np.maximum)
             forecasts[index] = records
         recent, usual = table.recent[rows], table.expected[rows]
         factor = (recent * SCALE_S + SCALE_DOUBT) / (usual * SCALE_S + SCALE_DOUBT)
@@ -186,56 +186,25 @@ class Models:
         forecasts[-1] = factor * past[-1]
         return forecasts
 
-    def _at_least_0(
-        self, level: Floats, trend: Floats, stretches: list[tuple[Floats | float, float]]
-    ) -> Floats:
-        """Forecast by quarters of an hour, none below 0.
-
-        Args:
-            level: records/s at the start.
-            trend: records/s per step.
-            stretches: each quarter's seasonal addition (records/s) and its seconds within the horizon.
-        """
-        records, end, grown_before = np.zeros(len(level)), 0.0, 0.0
-        for adds, seconds in stretches:
-            end += seconds
-            grown = self._table.scale.grown(end)
-            records += np.maximum(0.0, (level + adds) * seconds + trend * (grown - grown_before))
-            grown_before = grown
-        return records
-
-    def _ahead(
-        self, rows: RowIndex, at: int, stretches: list[tuple[int, float]]
-    ) -> tuple[Floats, Floats, Floats]:
-        """Look up the season within the horizon.
+    def _ahead(self, rows: RowIndex, ahead: list[tuple[int, int, int]]) -> tuple[Floats, Floats, Floats]:
+        """Look up the season within the horizon, whose `stretches` are ``ahead``.
 
         Returns:
             The records that the season adds; the records by the rates of a day ago and a week ago, the
             typical and the usual ones; the season's least addition (records/s).
         """
-        seasons, stop = self._seasons, at + self._table.settings.horizon
+        seasons = self._seasons
         season, past, lowest = [], [], []
-        for quarter, seconds in (stretches[0], *stretches[1:][-1:]):
-            adds, start = seasons.addition(quarter, rows), max(at, quarter * QUARTER)
-            weight = seasons.weighted_seconds(start, min(stop, (quarter + 1) * QUARTER), rows)
-            season.append(adds * seconds)
-            past.append(seasons.past_rates(quarter, rows) * weight)
+        for quarter, start, end in (ahead[0], *ahead[1:][-1:]):
+            adds = seasons.addition(quarter, rows)
+            season.append(adds * ((end - start) / SECOND))
+            past.append(seasons.past_rates(quarter, rows) * seasons.weighted_seconds(start, end, rows))
             lowest.append(adds)
-        if len(stretches) > 2:  # the first, the last, and whole quarters between them
-            between = seasons.between(stretches[1][0], stretches[-1][0])
+        if len(ahead) > 2:  # the first, the last, and whole quarters between them
+            between = seasons.between(ahead[1][0], ahead[-1][0])
             for several, sums in zip((season, past, lowest), between, strict=True):
                 several.insert(1, sums[..., rows])
         return added(season), added(past), np.minimum.reduce(lowest)
-
-    def _stretches(self, at: int) -> list[tuple[int, float]]:
-        """Return the quarters of an hour ahead, and their seconds within the horizon."""
-        stop, start, stretches = at + self._table.settings.horizon, at, []
-        while start < stop:
-            quarter = start // QUARTER
-            end = min(stop, (quarter + 1) * QUARTER)
-            stretches.append((quarter, (end - start) / SECOND))
-            start = end
-        return stretches
 
     def _outlooks(
         self, rows: RowIndex, at: int, weights: Floats, forecasts: Floats, mixture: Floats

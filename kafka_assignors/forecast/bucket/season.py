@@ -20,6 +20,7 @@ from kafka_assignors.forecast.season import (
     WEEK_DOUBT,
     WEEK_QUARTERS,
     WHOLE,
+    added,
     hour_of_week,
     overlaps,
     quarter_of_week,
@@ -197,14 +198,6 @@ class Seasons:
             entries = index * table.slots + slot, rows
             share = table.shares[entries].astype(np.float64)
             table.shares[entries] = share + gain * (WHOLE * (count / total) - share) + 0.5
-
-
-def added(values: Floats | list[Floats]) -> Floats:
-    """Add values from the first to the last."""
-    total = values[0] + 0.0
-    for value in values[1:]:
-        total = total + value
-    return total
 
 
 def _week_addition(table: Table, hour: Ints, rows: Ints) -> Floats:
