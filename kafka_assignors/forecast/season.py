@@ -229,7 +229,7 @@ def added(values: Iterable[Real]) -> Real:
 
 
 def stretches(start: int, stop: int) -> list[tuple[int, int, int]]:
-    """Return the quarters of an hour in a period: number since 1970, begin and end of the part in the period."""
+    """Return the quarters of an hour in a period: number since 1970, begin and end of the part in it."""
     quarter = start // QUARTER
     end = (quarter + 1) * QUARTER
     parts = []
