@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ from kafka import KafkaAdminClient, KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 
 from tests.support.offsets.oracle import Commit, decode
+from tests.support.waiting import PATIENCE_S
 
 
 def leaderless(bootstrap: str, *topics: str) -> set[tuple[str, int]]:
@@ -27,9 +29,12 @@ def all_records(bootstrap: str, topic: str, **config: Any) -> Iterator[Any]:
     config = {"bootstrap_servers": bootstrap, "group_id": None, "auto_offset_reset": "earliest", **config}
     with KafkaConsumer(**config) as consumer:
         partitions = [KafkaPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
+        assert partitions, f"no topic {topic}"
         consumer.assign(partitions)
         ends = consumer.end_offsets(partitions)
+        deadline = time.monotonic() + PATIENCE_S
         while any(consumer.position(partition) < end for partition, end in ends.items()):
+            assert time.monotonic() < deadline, f"{topic} is not read to {ends}"
             for records in consumer.poll(1000).values():
                 yield from records
 

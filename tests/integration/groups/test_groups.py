@@ -119,7 +119,7 @@ def test_members_with_different_subscriptions(fresh: FreshNames, strategy: type)
 
 @pytest.mark.parametrize(
     "strategy",
-    quick([RangeAssignor, StickyAssignor, CooperativeStickyAssignor], CooperativeStickyAssignor),
+    quick([RangeAssignor, StickyAssignor, CooperativeStickyAssignor], StickyAssignor),
     ids=lambda strategy: strategy.name,
 )
 def test_static_members_restart_without_moves(fresh: FreshNames, strategy: type) -> None:

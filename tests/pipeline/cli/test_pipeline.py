@@ -337,13 +337,6 @@ def command(*arguments: object) -> Result:
     return CliRunner().invoke(cli, [str(argument) for argument in arguments], catch_exceptions=False)
 
 
-def output_here(*arguments: object) -> Any:
-    """Run a command in this process; return its output, which is JSON."""
-    done = command(*arguments)
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
-
-
 def output_of_process(*arguments: object) -> Any:
     """Run a command in a process; return its output, which is JSON."""
     done = subprocess.run(
@@ -357,22 +350,17 @@ def output_of_process(*arguments: object) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.usefixtures("_this_session")
-@pytest.mark.parametrize(
-    ("output_of", "recorded"),
-    [(output_here, False), long(output_of_process, True)],
-    ids=["at once", "in a process, after record"],
-)
+@pytest.mark.parametrize("recorded", [False, long(True)], ids=["at once", "after record"])
 def test_run_once_processes_all_records_and_reports(
-    bootstrap: str, names: FreshNames, tmp_path: Path, *, output_of: Callable[..., Any], recorded: bool
+    bootstrap: str, names: FreshNames, tmp_path: Path, *, recorded: bool
 ) -> None:
     group, topic, root = names.group(), names.topic(1), tmp_path / "here"
     write(bootstrap, {TopicPartition(topic, 0): 7})
     commit(bootstrap, group, {TopicPartition(topic, 0): 4})
     options = [group, "--bootstrap", bootstrap, "--out", root, "--once", "--output", "json"]
     if recorded:
-        assert_recorded(output_of("record", *options), commits=1)
-    report = output_of("pipeline", "run", *options, "--no-feed")
+        assert_recorded(output_of_process("record", *options), commits=1)
+    report = output_of_process("pipeline", "run", *options, "--no-feed")
     assert_recorded(report, commits=0 if recorded else 1)
     assert report["load"]["samples"] == (3 if recorded else 2)
     assert report["folder"] == str(root)

@@ -228,7 +228,6 @@ def test_damaged_file_is_named_and_stays_in_the_list(spark: SparkSession, record
     assert (recorded / COMPACT).read_text() == text
 
 
-@pytest.mark.long
 def test_missing_file_keeps_only_its_day_from_being_merged(spark: SparkSession, tmp_path: Path) -> None:
     """The days after it are merged, and the list loses the day once it is too old."""
     record(spark, tmp_path, range(10), hours_apart=2)  # files 0 to 5 are of the first day

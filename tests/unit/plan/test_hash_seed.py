@@ -46,7 +46,7 @@ def test_three_hash_seeds_give_one_plan() -> None:
             text=True,
             check=True,
         ).stdout
-        for seed in range(3)
+        for seed in range(6)
     }
     assert len(plans) == 1
     without, within, failover, *by_lag = plans.pop().splitlines()

@@ -189,12 +189,13 @@ def test_frozen_screen_stays_and_rebalances_are_recorded() -> None:
     watched(test, looks=LOOKS[:1])
 
 
-def test_quit_key_ends_while_the_broker_does_not_answer() -> None:
+@pytest.mark.parametrize("key", ["q", "ctrl+c"])
+def test_quit_key_ends_while_the_broker_does_not_answer(key: str) -> None:
     source = FakeSource(LOOKS[0])
     source.may_answer.clear()
 
     async def test(app: WatchApp, pilot: Any) -> None:
-        await pilot.press("q")
+        await pilot.press(key)
         assert app.return_code == 0
 
     watched(test, source=source, interval_s=0.01)
