@@ -16,7 +16,7 @@ settings.load_profile("quick")
 
 _TOGETHER = (
     r"tests/integration/demo/test_(?!demo_ends|backtest)",
-    # Most tests of the guarded broker, which each worker starts: three groups, none of which takes longest.
+    # Each worker starts a guarded broker of its own, so most tests that use it share three workers.
     r"tests/integration/(cli|lag)/(?:exporter/)?test_(?:exporter|feed|lag|lag_aware_faults|lag_faults|plan_lag|watch)\.",
     r"tests/integration/stateful/test_(?:cluster|setup)\.",
     # Two halves of the hour of chaos: each run has a broker and two dozen members.

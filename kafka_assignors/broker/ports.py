@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 from io import BufferedRWPair
 from typing import Any
 
@@ -62,7 +63,7 @@ def answers(port: int, cluster_id: str | None = None) -> bool:
             metadata = _ask(pipe, MetadataRequest(topics=[]), MetadataResponse, version=2)
             # Images of Kafka 3.7 and some later ones call the cluster "Some(ID)".
             return cluster_id in (metadata.cluster_id or "")
-    except Exception:  # no listener, or not Kafka: kafka-python's decoder may raise anything
+    except (OSError, ValueError, struct.error):  # no listener, or not Kafka
         return False
 
 

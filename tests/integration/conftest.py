@@ -32,8 +32,10 @@ from tests.support.waiting import PATIENCE_S
 FAULTS = "faults"  # property of a chaos test: kind -> number of faults
 FOLDER = Path(__file__).parent
 LONGEST = {  # the files of tests that take longest
+    FOLDER / "broker/test_cli.py",
     FOLDER / "chaos/test_chaos.py",
     FOLDER / "demo/test_backlog.py",  # it runs the whole demo
+    FOLDER / "demo/test_demo_ends.py",
     FOLDER / "stateful/test_faults.py",
     FOLDER / "stateful/test_stateful.py",
 }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
+from typing import Any
 
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka import TopicPartition as KafkaPartition
@@ -11,8 +11,7 @@ from kafka.errors import KafkaError, NoError
 from kafka.structs import OffsetAndMetadata
 
 from kafka_assignors.plan import TopicPartition
-
-SETTLE_S = 30.0
+from tests.support.waiting import until
 
 
 def write(bootstrap: str, counts: Mapping[TopicPartition, int]) -> None:
@@ -33,15 +32,16 @@ def commit(bootstrap: str, group_id: str, offsets: Mapping[TopicPartition, int])
 def commit_by(admin: KafkaAdminClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
     """Commit with a client that stays open."""
     theirs = {KafkaPartition(*tp): OffsetAndMetadata(offset, "", -1) for tp, offset in offsets.items()}
-    deadline = time.monotonic() + SETTLE_S
-    while True:  # a new broker may still be creating __consumer_offsets
+    answers: dict[Any, Any] = {}
+
+    def is_settled() -> bool:
         try:
-            answers = admin.alter_group_offsets(group_id, theirs)
+            answers.update(admin.alter_group_offsets(group_id, theirs))
         except KafkaError as error:
-            if not error.retriable or time.monotonic() > deadline:
+            if not error.retriable:
                 raise
-        else:
-            if not any(error.retriable for error in answers.values()) or time.monotonic() > deadline:
-                assert set(answers.values()) == {NoError}, answers
-                return
-        time.sleep(0.2)
+            return False
+        return not any(error.retriable for error in answers.values())
+
+    until(is_settled, "a new broker to create __consumer_offsets", pause_s=0.2)
+    assert set(answers.values()) == {NoError}, answers

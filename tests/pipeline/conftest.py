@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors.broker import development_broker
 from kafka_assignors.cli.backtest import command as cli_backtest
-from kafka_assignors.cli.pipeline import recording as cli_recording
 from kafka_assignors.cli.size import command as cli_size
 from kafka_assignors.pipeline.session import local_session
 from tests.integration.conftest import FreshNames
@@ -46,5 +45,5 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture
 def _this_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the commands use the running session, and keep it running."""
-    for command in (cli_backtest, cli_recording, cli_size):
+    for command in (cli_backtest, cli_size):
         monkeypatch.setattr(command, "session", lambda *_, **__: nullcontext(spark))

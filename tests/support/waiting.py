@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from typing import Any
 
 import psutil
 
@@ -25,6 +26,16 @@ def until(
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {patience_s:.0f} s for: {what}")
         time.sleep(pause_s)
+
+
+def poll_until(consumer: Any, condition: Callable[[], object], what: str = "what the test waits for") -> None:
+    """Poll a consumer until ``condition()`` is true."""
+
+    def is_true() -> object:
+        consumer.poll(timeout_ms=50)
+        return condition()
+
+    until(is_true, what)
 
 
 def running_below(process: psutil.Process, word: str) -> list[psutil.Process]:

@@ -41,10 +41,10 @@ def own() -> Iterator[DevelopmentBroker]:
     with development_broker("jars") as broker:
         jvm = jvm_of(psutil.Process(broker.pid))
         yield broker
-    assert not alive(jvm)
-    assert not answers(broker.port)
-    assert not broker.data_dir.exists()
-    assert not broker.failed
+    assert not alive(jvm), "the end of the block ends the JVM"
+    assert not answers(broker.port), "the end of the block ends the broker"
+    assert not broker.data_dir.exists(), "the end of the block removes the files"
+    assert not broker.failed, "the end of the block is no failure"
     broker.stop()  # twice is fine
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,18 +10,23 @@ from kafka import KafkaAdminClient
 from kafka.errors import for_code
 from kafka.protocol.consumer.group import JoinGroupRequest, SyncGroupRequest
 
-SETTLE_S = 30.0
+from tests.support.waiting import until
+
 SOUND = b"\x00\x00" + b"\x00\x00\x00\x01\x00\x01t" + b"\xff\xff\xff\xff"
 """A subscription to topic ``t``."""
 
 
 def retried(ask: Callable[[], Any]) -> Any:
     """Return the first answer without a retriable error; a new broker's coordinator may still be loading."""
-    deadline = time.monotonic() + SETTLE_S
-    while (error := for_code((answer := ask()).error_code)).retriable and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert answer.error_code == 0, error.__name__
-    return answer
+    answers: list[Any] = []
+
+    def is_settled() -> bool:
+        answers.append(ask())
+        return not for_code(answers[-1].error_code).retriable
+
+    until(is_settled, "the coordinator", pause_s=0.2)
+    assert answers[-1].error_code == 0, for_code(answers[-1].error_code).__name__
+    return answers[-1]
 
 
 @contextmanager

@@ -226,6 +226,7 @@ def test_view_stays_while_the_broker_restarts(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     settings: dict[str, Any] = {
         "backend": "jars",
+        # Also shows that a broker creates such a folder and keeps its records.
         "data_dir": tmp_path / "new" / "dir, with comma",
         "port": port,
     }

@@ -35,15 +35,14 @@ WIDTH = 1400
 
 
 class Page(HTMLParser):
-    """Lists what is drawn in each element with the class ``plot``: bars per trace, points, texts.
+    """Lists what is drawn in each element with the class ``plot``: bars per trace, texts.
 
-    plotly puts each trace's bars, and each trace's points, in a group of their own.
+    plotly puts each trace's bars in a group of their own.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.bars: dict[str, list[int]] = {}
-        self.points: dict[str, int] = {}
         self.texts: dict[str, list[str]] = {}
         self._now = ""
 
@@ -52,13 +51,11 @@ class Page(HTMLParser):
         classes = (values.get("class") or "").split()
         if tag == "div" and "plot" in classes:
             self._now = values.get("id") or ""
-            self.bars[self._now], self.points[self._now], self.texts[self._now] = [], 0, []
+            self.bars[self._now], self.texts[self._now] = [], []
         elif self._now and tag == "g" and {"trace", "bars"} <= set(classes):
             self.bars[self._now].append(0)
         elif self._now and tag == "g" and classes == ["point"]:
             self.bars[self._now][-1] += 1
-        elif self._now and tag == "path" and "point" in classes:
-            self.points[self._now] += 1
 
     def handle_data(self, data: str) -> None:
         if self._now and data.strip():

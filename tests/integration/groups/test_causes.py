@@ -7,8 +7,6 @@ Four causes are tested where their groups are: ``forecast`` in ``lag/test_feed.p
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer
@@ -21,7 +19,7 @@ from kafka_assignors import (
 from kafka_assignors.lag.fetch.link import client_without_topic_creation
 from tests.integration.conftest import FreshNames
 from tests.integration.members import HEARTBEAT_MS, Group, Member
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import poll_until
 
 LONG_SESSION_MS = 30_000
 """No session ends during a test, so a member that is missing has left."""
@@ -171,19 +169,12 @@ def test_changed_subscription_is_the_cause(fresh: FreshNames) -> None:
             heartbeat_interval_ms=HEARTBEAT_MS,
             enable_auto_commit=False,
         ) as consumer:
-            _poll_until(consumer, lambda: "second-round" in causes(leader)[-1])
+            poll_until(consumer, lambda: "second-round" in causes(leader)[-1])
             consumer.subscribe([first, second])
-            _poll_until(consumer, lambda: "subscription" in " ".join(causes(leader)))
+            poll_until(consumer, lambda: "subscription" in " ".join(causes(leader)))
             consumer_id = consumer.group_metadata().member_id
         assert consumer_id.startswith("changing-")
         wait_for_cause(group, leader, f"subscription ({consumer_id}: +{second})")
-
-
-def _poll_until(consumer: KafkaConsumer, condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        consumer.poll(timeout_ms=50)
 
 
 def test_static_leader_restarted_and_found_new_partitions(fresh: FreshNames) -> None:

@@ -24,7 +24,7 @@ from tests.integration.lagging import write
 from tests.integration.members import Group, Owned, assert_never_two_owners
 from tests.support.group.joining import cluster, joined, own, plan_of, raw
 from tests.support.logged import ours
-from tests.support.waiting import until
+from tests.support.waiting import poll_until, until
 
 QUICK = RebalanceOnSkew(threshold=1.2, at_least=10, for_s=0.5, check_s=0.2, cool_down_s=0.5, per_hour=20)
 WAIT_S = 60.0
@@ -108,11 +108,10 @@ def test_closed_consumer_with_a_feed_leaves_no_thread(fresh: FreshNames) -> None
             partition_assignment_strategy=[CooperativeLagAwareAssignor.configured(load_source=feed.topic)],
         )
         assignor = consumer._coordinator._assignors["cooperative-lag-aware"]
-        until(
+        poll_until(
+            consumer,
             lambda: (
-                not consumer.poll(100)
-                and assignor._forecasts
-                and assignor._forecasts.source.look([TopicPartition(topic, 3)]).arrivals
+                assignor._forecasts and assignor._forecasts.source.look([TopicPartition(topic, 3)]).arrivals
             ),
             "the feed",
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -16,6 +15,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import write
 from tests.integration.members import Group, Owned, assert_never_two_owners, moved
+from tests.support.waiting import poll_until
 
 KINDS = pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAssignor])
 QUICK = RebalanceOnSkew(threshold=1.2, at_least=10, for_s=0.5, check_s=0.2, cool_down_s=0.5, per_hour=20)
@@ -229,9 +229,6 @@ def test_closed_consumer_leaves_no_thread(fresh: FreshNames, kind: type[LagAssig
         group_id=fresh.group(),
         partition_assignment_strategy=[kind.configured(lag_refresh_ms=10)],
     )
-    deadline = time.monotonic() + 30
-    while "kafka-assignors-lag" not in {thread.name for thread in threading.enumerate()}:
-        assert time.monotonic() < deadline
-        consumer.poll(100)
+    poll_until(consumer, lambda: "kafka-assignors-lag" in {thread.name for thread in threading.enumerate()})
     consumer.close()
     assert set(threading.enumerate()) <= before

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors.pipeline.connector import connector_options
 from kafka_assignors.pipeline.faults import pipeline_error
+from kafka_assignors.pipeline.record.sampler import NAME, group_samples
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit, write
@@ -86,6 +87,12 @@ def secrets_in(output: str, secured: Secured) -> list[str]:
     return [secret for secret in ("pa55word", key, key[8:40]) if secret in output]
 
 
+def text_below(*folders: Path) -> str:
+    """Return the text of all files in some folders."""
+    files = (file for folder in folders for file in folder.rglob("*") if file.is_file())
+    return "".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
+
+
 @contextmanager
 def logged(spark: SparkSession) -> Iterator[Any]:
     """Yield a Java writer that gets the log of Spark and Kafka at INFO."""
@@ -107,20 +114,38 @@ def logged(spark: SparkSession) -> Iterator[Any]:
         context.updateLoggers()
 
 
-def test_plans_and_log_of_the_connector_contain_no_secret(
-    spark: SparkSession, secured: Secured, topic: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("way", ["password", "certificate"])
+def test_plans_log_and_checkpoint_contain_no_secret(
+    spark: SparkSession,
+    secured: Secured,
+    topic: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    way: str,
 ) -> None:
-    for settings in (secured.login("SCRAM-SHA-512", AWKWARD), secured.certified()):
-        options = {**connector_options(settings), "subscribe": topic, "startingOffsets": "earliest"}
-        with logged(spark) as log:
-            for reading in (spark.readStream, spark.read):
-                read = reading.format("kafka").options(**options).load()
-                read.explain(True)
-            assert read.count() == 9
-        assert "ConsumerConfig values" in log.toString()
-        plans = capsys.readouterr().out
-        assert "KafkaSourceProvider" in plans
-        assert secrets_in(plans + log.toString(), secured) == []
+    """Covers both sources' plans, as batches and streams, a batch of the connector, and a stream of samples."""
+    group = FreshNames(secured.bootstrap).group()
+    commit(secured.bootstrap, group, {TopicPartition(topic, 0): 1})
+    settings = secured.login("SCRAM-SHA-512", AWKWARD) if way == "password" else secured.certified()
+    options = {**connector_options(settings), "subscribe": topic, "startingOffsets": "earliest"}
+    with logged(spark) as log:
+        spark.dataSource.register(group_samples(settings))
+        for reading in (spark.read, spark.readStream):
+            sampled = reading.format(NAME).option("groups", json.dumps([group])).load()
+            sampled.explain(True)
+            reading.format("kafka").options(**options).load().explain(True)
+        assert rows(spark, settings, topic) == 9
+        writing = sampled.writeStream.format("parquet").option("path", str(tmp_path / "samples"))
+        query = writing.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+        query.start().awaitTermination()
+    assert spark.read.parquet(str(tmp_path / "samples")).count() == 1
+    assert "ConsumerConfig values" in log.toString()
+    plans = capsys.readouterr().out
+    assert "KafkaSourceProvider" in plans
+    assert NAME in plans
+    outputs = (plans, log.toString(), text_below(tmp_path / "checkpoint"))
+    assert [secrets_in(output, secured) for output in outputs] == [[]] * 3
 
 
 @pytest.mark.long
@@ -145,14 +170,7 @@ def test_plans_logs_and_events_contain_no_secret(
     assert done.returncode == 0, done.stderr[-3000:]
     for line in ("batch 0: 1", "batch 1: 9", "stream 0: 1", "stream 1: 9"):
         assert line in done.stdout.splitlines()
-    events = "".join(
-        file.read_text(encoding="utf-8") for file in (tmp_path / "events").rglob("*") if file.is_file()
-    )
+    events = text_below(tmp_path / "events")
     assert "SparkListenerApplicationStart" in events
-    kept = "".join(
-        file.read_text(encoding="utf-8", errors="replace")
-        for folder in tmp_path.glob("checkpoint*")
-        for file in folder.rglob("*")
-        if file.is_file()
-    )
+    kept = text_below(*tmp_path.glob("checkpoint*"))
     assert [secrets_in(output, secured) for output in (done.stdout, done.stderr, events, kept)] == [[]] * 4

@@ -60,7 +60,7 @@ def read_topic(bootstrap: str, topic: str) -> list[tuple[str, dict[str, Any] | N
     ]
 
 
-def settings_of(bootstrap: str, topic: str) -> dict[str, str]:
+def topic_settings(bootstrap: str, topic: str) -> dict[str, str]:
     """Return the settings of a topic that ``create_feed`` sets."""
     with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
         configs = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
@@ -167,7 +167,7 @@ def test_feed_of_a_pipeline_lands_in_a_compacted_topic(
     land(spark, tmp_path, [*looks(30), *looks(30, partition=1)])
     run_load_model(spark, str(tmp_path), SETTINGS, available_now=True)
     assert write_feed(spark, str(tmp_path), options(bootstrap), topic) == 2
-    assert settings_of(bootstrap, topic) == TOPIC_SETTINGS
+    assert topic_settings(bootstrap, topic) == TOPIC_SETTINGS
     assert write_feed(spark, str(tmp_path), options(bootstrap), topic) == 0
     later = load_of(spark, *looks(33))
     later.write.mode("append").partitionBy("date").parquet(f"{tmp_path}/load")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 
+from tests.integration.chaos.group import SESSION_S
+from tests.integration.chaos.runner import SLOTS
 from tests.integration.chaos.schedule import (
     PROXY_FAULTS,
     QUICK_S,
@@ -15,8 +17,6 @@ from tests.integration.chaos.schedule import (
     schedule,
 )
 
-SLOTS = 3
-SESSION_S = 3.0
 SEEDS = range(200)
 
 

@@ -35,7 +35,7 @@ class Cluster:
         faults: called before each answer with the kind of request, the broker, and how many there were of the
             kind; may change this cluster, raise what kafka-python would, or return error codes of partitions.
         sent: kind and broker of each request, in order.
-        versions: the highest version of OffsetFetch and FindCoordinator the broker knows.
+        version: the highest version of OffsetFetch and FindCoordinator the broker knows.
     """
 
     def __init__(self, logs: dict[TopicPartition, tuple[int, int]], brokers: int = 1) -> None:
@@ -52,10 +52,9 @@ class Cluster:
         self.now = 0.0
         self.link = cast(Link, FakeLink(self))
 
-    @property
-    def nodes(self) -> dict[TopicPartition, int]:
-        """The leader of each partition that has one."""
-        return {tp: leader for tp, leader in self.leaders.items() if leader >= 0}
+    def node_ids(self) -> set[int]:
+        """The brokers that lead a partition."""
+        return {leader for leader in self.leaders.values() if leader >= 0}
 
     def fetch(
         self, *wanted: TopicPartition, timeout_ms: float = 2000, all_begins: bool = False, **config: Any
@@ -220,7 +219,7 @@ class FakeLink:
         """All brokers answer."""
 
     def brokers(self) -> list[Any]:
-        return [SimpleNamespace(node_id=node) for node in sorted({1, *self._servers.nodes.values()})]
+        return [SimpleNamespace(node_id=node) for node in sorted({1, *self._servers.node_ids()})]
 
     def add_coordinator(self, row: Any, _kind: object, key: str, **_: object) -> Any:
         self.kept.add(key)

@@ -27,17 +27,21 @@ class Brokers:
     """
 
     def __init__(self, group_ids: list[str], brokers: int = 1, version: int = 99) -> None:
-        self.nodes = {group_id: 1 + i % brokers for i, group_id in enumerate(group_ids)}
+        self.coordinators = {group_id: 1 + i % brokers for i, group_id in enumerate(group_ids)}
         self.version = version
         self.sent: list[tuple[str, int | None, list[str]]] = []
         self.codes: Callable[[str, str, int], int] = lambda *_: 0
         self.partitions = 1
         self.now = 0.0
 
+    def node_ids(self) -> set[int]:
+        """The brokers that coordinate a group."""
+        return set(self.coordinators.values())
+
     def fetch(self, timeout_s: float = 5, **options: Any) -> GroupsFetch:
         """Fetch all groups."""
         link = cast(Link, FakeLink(self))
-        fetch = GroupsFetch(link, self.nodes, timeout_s, clock=lambda: self.now, **options)
+        fetch = GroupsFetch(link, self.coordinators, timeout_s, clock=lambda: self.now, **options)
         run_now(fetch.run())
         return fetch
 
@@ -59,7 +63,8 @@ class Brokers:
             raise KafkaTimeoutError("no response")
         if kind == "FindCoordinator":
             rows = [
-                SimpleNamespace(key=g, node_id=self.nodes[g], error_code=code) for g, code in codes.items()
+                SimpleNamespace(key=g, node_id=self.coordinators[g], error_code=code)
+                for g, code in codes.items()
             ]
             return SimpleNamespace(coordinators=rows) if self.version >= 4 else rows[0]
         if kind == "DescribeGroups":

@@ -77,7 +77,9 @@ class WholeCluster(FakeLink):
         if isinstance(request, (FetchRequest, ListOffsetsRequest, MetadataRequest)):
             return self.logs.answer(request, node, request_timeout_ms)
         if isinstance(request, ListGroupsRequest):
-            names = [] if self.list_error else self.groups.nodes if self.listed is None else self.listed
+            names = (
+                [] if self.list_error else self.groups.coordinators if self.listed is None else self.listed
+            )
             groups = [SimpleNamespace(group_id=name, protocol_type="consumer") for name in names]
             return SimpleNamespace(error_code=self.list_error, groups=groups)
         return self.groups.answer(request, node, request_timeout_ms)

@@ -189,7 +189,7 @@ def test_ages_belong_to_the_moment_when_the_commits_were_read(
 def test_complete_readings_share_a_connection(whole: WholeCluster) -> None:
     reader = reader_of("a|new")
     assert lags(reader.read()) == {"a": [9]}
-    whole.groups.nodes["new"] = 2  # a broker that joins the cluster
+    whole.groups.coordinators["new"] = 2  # a broker that joins the cluster
     assert lags(reader.read()) == {"a": [9], "new": [7]}
     assert (whole.connected, whole.is_open) == (1, True)
 

@@ -118,7 +118,7 @@ def test_sick_partition_and_group_leave_the_ages_of_the_others(
     monkeypatch.setattr(reader, "FEW", 1)
     other = TopicPartition("t", 1)
     cluster.logs.logs[other], cluster.logs.leaders[other] = (0, 10), -1
-    cluster.groups.nodes["bb"] = 2
+    cluster.groups.coordinators["bb"] = 2
     first = LagReader({}, "earliest").read(["a", "bb"]).reports[0]
     assert [(p.lag, p.seconds_missing) for p in first.partitions] == [(9, None), (None, None)]
     assert first.time_lag_ms == pytest.approx(900_000, abs=50_000)
@@ -128,7 +128,7 @@ def test_sick_partition_and_group_leave_the_ages_of_the_others(
 def test_dead_link_of_a_watch_is_replaced_and_new_brokers_are_known(cluster: Lagging) -> None:
     watched = LagReader({}, "earliest")
     watched.read(["*"])
-    cluster.groups.nodes["new"] = 2  # a broker that joins the cluster
+    cluster.groups.coordinators["new"] = 2  # a broker that joins the cluster
     assert [each.group.group_id for each in watched.read(["n*"]).reports] == ["new"]
     assert cluster.connected == 1
     cluster.refresh_error = KafkaConnectionError("gone")
@@ -139,7 +139,7 @@ def test_dead_link_of_a_watch_is_replaced_and_new_brokers_are_known(cluster: Lag
 def test_watched_pattern_forgets_groups_that_are_gone(cluster: Lagging) -> None:
     watched = LagReader({}, "earliest")
     watched.read(["*"])
-    del cluster.groups.nodes["bb"]
+    del cluster.groups.coordinators["bb"]
     watched.read(["*"])
     assert watched._rates.keys() == watched._owners.keys() == {"a"}
 

@@ -26,18 +26,21 @@ from tests.unit.plan.load.seeded import (
 )
 
 
-@pytest.mark.parametrize("by_moves", [False, True])
+@pytest.mark.parametrize(
+    # Members without history may be interchangeable, and the search skips all of them but one.
+    ("with_history", "by_moves"),
+    [(True, False), (True, True), (False, False)],
+)
 @pytest.mark.parametrize("skew", [1, 2, None])
 @pytest.mark.parametrize("capacities", [(1.0,), UNEQUAL])
 def test_the_best_plan_within_limits_is_found(
-    skew: int | None, by_moves: bool, capacities: tuple[float, ...]
+    skew: int | None, with_history: bool, by_moves: bool, capacities: tuple[float, ...]
 ) -> None:
     """The smallest load, or the fewest moves; None if no plan keeps the limits and the rule."""
     solved = 0
-    for seed in range(100):
+    seeds = range(25) if with_history else range(25, 100)
+    for seed in seeds:
         rng = Random(seed)
-        # Members without history may be interchangeable, and the search skips all of them but one.
-        with_history = seed < 25
         group = group_of(
             rng,
             members=4,
@@ -81,7 +84,7 @@ def test_the_best_plan_within_limits_is_found(
             assert moves_of(problem, plan, home) == min(moves_of(problem, other, home) for other in some)
         else:
             assert load_of(problem, plan) == min(load_of(problem, other) for other in some)
-    assert solved > 25
+    assert solved > 0.8 * len(seeds)
 
 
 def fair(problem: LoadProblem, plan: Owners, plans: list[Owners], skew: int) -> bool:
