@@ -124,7 +124,7 @@ def test_plans_log_and_checkpoint_contain_no_secret(
     *,
     way: str,
 ) -> None:
-    """Covers both sources' plans, as batches and streams, a batch of the connector, and a stream of samples."""
+    """Covers plans of both sources, as batches and streams, a batch of the connector, a stream of samples."""
     group = FreshNames(secured.bootstrap).group()
     commit(secured.bootstrap, group, {TopicPartition(topic, 0): 1})
     settings = secured.login("SCRAM-SHA-512", AWKWARD) if way == "password" else secured.certified()
