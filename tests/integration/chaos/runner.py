@@ -63,8 +63,12 @@ class BackgroundProducer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop()
-        with suppress(KafkaTimeoutError):  # records may be pending after a failure, which must be shown
+        try:
             self._producer.close(timeout=0)
+        except KafkaTimeoutError:  # records may be pending after a failure, which must be shown
+            # close() gave up before it ended the thread, which would try to connect in later tests.
+            self._producer._sender.force_close()
+            self._producer._sender.join()
 
     def end(self) -> None:
         """Stop writing; returns when all records are acknowledged."""
