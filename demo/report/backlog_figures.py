@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from demo.results import DrainResult, LagResult
-from kafka_assignors.report.drawing import Mark, figure, mark, member_number
-from kafka_assignors.report.palette import INK, member_colour
+from kafka_assignors.report.drawing import Mark, figure, mark
+from kafka_assignors.report.palette import INK, member_colour, member_number
 
 TIME = "time since the start signal (s)"
 

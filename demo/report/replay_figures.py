@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 
 from demo.report.backlog_figures import lag
 from demo.results import HoldResult, Results, StepResult, StrategyResult, WaitResult
-from kafka_assignors.report.drawing import Mark, figure, mark, member_number
-from kafka_assignors.report.palette import INK, NO_OWNER, member_colour
+from kafka_assignors.report.drawing import Mark, figure, mark
+from kafka_assignors.report.palette import INK, NO_OWNER, member_colour, member_number
 
 TIME = "time since the first record (s)"
 CHURN_WORDS = {"join": "{} joins", "leave": "{} leaves", "kill": "kill -9 {}"}

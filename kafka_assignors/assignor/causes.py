@@ -58,7 +58,7 @@ class Causes:
     def __init__(self) -> None:
         self._clock = time.monotonic
         self._began = 0.0
-        self._led: _Round | None = None  # None: another member led the last rebalance
+        self._led: _Round | None = None  # None: there was none, or another member led it
         self._leading: _Round | None = None  # the present round
         # Member id -> the first generation that it reported since this member last completed a round.
         self._reported: dict[str, int | None] = {}
@@ -84,7 +84,7 @@ class Causes:
     ) -> None:
         """Record the group for which this leader is about to plan."""
         self._check_generation(access)
-        # Members of a round share one set of equal topics; this reuses the last round's.
+        # Members with equal subscriptions share one frozenset; this reuses the last round's.
         last = {} if self._led is None else self._led.group.members
         known = {seen.topics: seen.topics for seen in last.values()}
         # A new member that joins again after an interrupted round still counts as joined.
@@ -111,7 +111,9 @@ class Causes:
         """
         if self._leading is None:
             self._check_generation(access)
-            self._leading = replace(self._led or _Round(GroupSnapshot({}), self._began), has_second=False)
+            last = self._led or _Round(GroupSnapshot({}), self._began)
+            self._leading = replace(last, requests=frozenset())
+        self._leading = replace(self._leading, has_second=False)  # also if the strategy failed after `find`
 
     def find(self, access: CoordinatorAccess, result: Rebalance) -> tuple[RebalanceCause, ...]:
         """Return the causes of this rebalance, in the order of ``Cause``; at least one."""
@@ -170,8 +172,12 @@ class Causes:
         if former is None and all(generation is None or generation < 0 for generation in generations):
             return causes  # no member shows that there was a rebalance before
         own_instance = now.members[own_id].instance_id if own_id in now.members else None
-        # A static leader that restarts gets its last assignment without a plan, and leads the next one.
-        restarted = own_instance if former == own_id else _prefix(former or "")
+        # A static leader that restarts gets its last assignment without a plan.  So this member may itself be
+        # the last leader although it led no round.
+        if former == own_id:
+            restarted = own_instance
+        else:
+            restarted = None if former is None or former in now.members else _prefix(former)
         if restarted is not None and restarted in {member.instance_id for member in now.members.values()}:
             causes.append(RebalanceCause(Cause.RESTARTED, (restarted,)))
         elif former is not None and former not in now.members:

@@ -8,18 +8,18 @@ JSON of :class:`kafka_assignors.broker.supervised.Spec`, with ``parent`` (the pr
 - End of file on stdin: the program has ended, also by ``kill -9``.
 - A change of its parent process: the program has ended, but a fork of it still holds the pipe.
 
-After ``d`` on stdin the broker is detached: only one of these signals stops it.
+After ``d`` on stdin the broker is detached: then only SIGTERM, SIGINT or SIGHUP stops it.
 
 On Linux the kernel kills the commands if this process dies first.  That ends a JVM.  With Docker it
-ends only the client; the container runs until `Supervised.stop` repeats the ``afterwards`` commands.
+ends only the client; the container runs until `Supervised.stop` runs the ``afterwards`` commands, or
+`broker.state` removes the container of a detached broker.
 
-Exit status: 0: stopped on request; 3: the broker ended by itself; 4: stopped on request, but an
-``afterwards`` command failed.
+Exit status: 0: stopped on request; 1: a command could not be started; 3: the broker ended by itself;
+4: stopped on request, but an ``afterwards`` command failed.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import json
 import os
@@ -171,5 +171,4 @@ def die_with_parent() -> Callable[[], None] | None:
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):
-        sys.exit(Supervisor(json.loads(sys.argv[1])).run())
+    sys.exit(Supervisor(json.loads(sys.argv[1])).run())

@@ -29,8 +29,14 @@ Records = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Capacity = Annotated[float, Meta(ge=LEAST, le=MOST)]
 Amount = Annotated[float, Meta(ge=0, lt=2**63)]
 
-_WORDS = {"int": "a whole number", "float": "a number", "str": "a non-empty text", "bool": "true or false"}
-_WORDS |= {"object": "an object", "array": "an array"}
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a non-empty text",
+    "bool": "true or false",
+    "object": "an object",
+    "array": "an array",
+}
 _PATTERNS = {_TEXT: "a non-empty text that UTF-8 can encode", _TASK: "a task, SUBTOPOLOGY_PARTITION"}
 
 

@@ -47,7 +47,7 @@ class ProgressView:
             self._bar.stop()
 
     def step(self, progress: Progress) -> None:
-        """Show a step, and its count if it has one."""
+        """Show a step and its count, if it has one; the first plain line of a step has none."""
         is_new = progress.step != self._step
         self._step = progress.step
         count = "" if is_new or progress.total is None else f": {progress.done} of {progress.total}"
@@ -67,7 +67,8 @@ class ProgressView:
     ) -> None:
         """Show the state of the current step.
 
-        The plain line, by default ``text``, is printed at intervals, or now with ``at_once``.  ``note`` is
+        The plain line, by default ``text``, is printed at intervals, or now with ``at_once``; never twice in
+        a row.  ``note`` is
         shown beside the bar.  ``total`` None: unknown.
         """
         line = text if line is None else line

@@ -15,10 +15,10 @@ day of the week has a weekly part from its second occurrence on.  The very first
 occurrence, because there is no daily mean yet.
 
 Each of the 672 quarters of an hour of the week has its *latest* rate, and a *usual* one: the mean of the last
-weeks.  Both are in single precision, which halves the state.  At the end of a day its usual rates are added
-up, if all are known; doing so at each quarter would cost a hundred times as much.  Days from Monday to Friday
-are *similar*, and so are Saturday and Sunday.  A *typical* rate has the level of its weekday, and the shape
-of the similar days whose sums are known::
+weeks.  Both are in single precision, which halves their part of the state.  At the end of a day its usual
+rates are added up, if all are known; doing so at each quarter would cost a hundred times as much.  Days from
+Monday to Friday are *similar*, and so are Saturday and Sunday.  A *typical* rate has the level of its
+weekday, and the shape of the similar days whose sums are known::
 
     typical(q) = sum of the weekday * (sum of the usual rates at q on similar days) / (sum of their sums)
 
@@ -223,7 +223,7 @@ def added(values: Iterable[Real]) -> Real:
     """Add values from the first to the last.  ``sum`` rounds differently since Python 3.12."""
     total: Any = 0.0
     for value in values:
-        total = total + value  # in place it takes longer for an array of one partition
+        total = total + value  # not +=, which is slower for arrays of one partition
     result: Real = total
     return result
 

@@ -10,7 +10,7 @@ from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.plan import TopicPartition
 
 _FRESH_S = 120.0
-"""Seconds for which a member's own measurement takes precedence over a rate that another member reports."""
+"""Seconds for which a member's own rate, once it counts, takes precedence over one that another reports."""
 
 _KEPT_S = 3600.0
 """Seconds after which a rate is dropped, if it was neither measured nor reported again."""
@@ -79,7 +79,7 @@ class Throughput:
             self._rates = {partition: rate for partition, rate in self._rates.items() if rate.at_s > since}
 
     def learn(self, rates: Mapping[TopicPartition, float], at_s: float) -> None:
-        """Take the rates that another member reports, records a second; fresh own measurements stay."""
+        """Take the rates that another member reports, records a second; fresh own rates that count stay."""
         with self._lock:
             for partition, rate in rates.items():
                 known = self._rates.get(partition)

@@ -14,7 +14,7 @@ from kafka.metrics.measurable_stat import AbstractMeasurableStat
 from kafka.metrics.stats import Count, Rate, Sensor, Total
 from kafka.metrics.stats.rate import TimeUnit
 
-from kafka_assignors.metrics.names import MEANINGS, OWN_GROUP, PLAN, coordinator_group
+from kafka_assignors.metrics.names import MEANINGS, OWN, OWN_GROUP, PLAN, coordinator_group
 from kafka_assignors.metrics.plan_figures import Moves, new_moves, plan_figures
 from kafka_assignors.metrics.stats import Avg, Max
 from kafka_assignors.plan import Metrics as PlanMetrics
@@ -198,23 +198,16 @@ class Recorder:
 
     @_guarded
     def _register(self, group: str) -> None:
-        per_hour = partial(Rate, TimeUnit.HOURS)
         latency = "rebalance-latency"
         self._add(latency, group, {f"{latency}-avg": Avg, f"{latency}-max": Max, f"{latency}-total": Total})
         for name in ("rebalance", "failed-rebalance"):
-            rate = partial(per_hour, sampled_stat=Count())
+            rate = partial(Rate, TimeUnit.HOURS, sampled_stat=Count())
             self._add(name, group, {f"{name}-total": Total, f"{name}-rate-per-hour": rate})
         for name in _LISTENER.values():
             self._add(name, group, {f"{name}-avg": Avg, f"{name}-max": Max})
-        for name in (
-            "rebalances-led-total",
-            "partitions-moved-total",
-            "partitions-held-back-total",
-            "fallbacks-total",
-            "lag-fetches-failed-total",
-            "records-during-rebalance-total",
-        ):
-            self._add(name, OWN_GROUP, {name: Total})
+        for metric in OWN:
+            if metric.name.endswith("-total") and metric.name != _CAUSES:
+                self._add(metric.name, OWN_GROUP, {metric.name: Total})
         # Register all causes now, because Prometheus's `increase` misses a counter that appears at 1.
         for cause in Cause:
             self._add(f"{_CAUSES}-{cause.value}", OWN_GROUP, {_CAUSES: Total}, {"cause": cause.value})

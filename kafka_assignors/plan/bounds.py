@@ -17,7 +17,7 @@ _ROUNDS, _MOST_CELLS = 8, 2**22
 """Maximum number of rounds of ``_poured``, and of cells that all rounds read.  Two rounds are always made."""
 
 _MOST_K, _MOST_R = 8, 16
-"""Maximum number of values of k, and of r, that are examined; ``lag_lower_bound`` explains them."""
+"""Maximum number of values of k, and of r, with r above 1; ``lag_lower_bound`` explains them."""
 
 _MOST_SORTED = 10_000
 """Maximum number of partitions that a quick bound sorts."""
@@ -45,9 +45,9 @@ def lag_lower_bound(group: Group) -> int:
       partitions could be divided, finds a set for which this is (nearly) largest;
     - for a set of topics with m subscribers, the k + 1 lightest of its k m + 1 heaviest partitions, because
       one member has at least k + 1 of these;
-    - of its k m + r heaviest partitions, the least of the following, over e from 1 to r: the e k + r lightest
-      of these, divided by e.  For one of these e, e members together have at least e k + r of these
-      partitions (see ``_of_heaviest``), so one of the members carries at least the e-th part.
+    - the same with k m + r partitions.  For some e from 1 to r, e members together have at least e k + r of
+      these (see ``_of_heaviest``), so one of the members carries at least 1 / e of the e k + r lightest.
+      Which e that is, is unknown, so the least result over all e counts.
 
     With unequal capacities a load is weighted by capacity, and ``DrainBound`` has the bounds.
 
@@ -85,8 +85,7 @@ def quick_lag_bound(group: Group) -> int:
     whole, rest = np.divmod(by_topic, of_topic)  # divide first, as in ``Capacities.of``
     bound = max(bound, int((whole * most - -(rest * most) // of_topic).max()))
     if len(lag) <= _MOST_SORTED:
-        _heavy, _k, heavy_k = _heaviest(lag, int(subscribers.sum()))
-        bound = max(bound, int(heavy_k.max(initial=0)))
+        bound = max(bound, int(_heaviest(lag, int(subscribers.sum()))[2].max(initial=0)))
     return bound
 
 
@@ -120,7 +119,7 @@ class LagBound:
 
         Args:
             fewest: by member, its minimum count.
-            beyond: a load.  Return the first bound above it, instead of searching for a higher one.
+            beyond: a load.  Stop after the first set of topics with which the bound is above it.
         """
         group = self._group
         topics = np.flatnonzero(self._topics)
@@ -147,7 +146,10 @@ class LagBound:
         return best
 
     def _sets(self) -> Iterator[Mask]:
-        """The sets of topics to examine: all; with unequal subscriptions, the most crowded and each kind."""
+        """Yield the sets of topics to examine: that of all topics, and those of unequal subscriptions.
+
+        With these, it is the most crowded set, and each kind if there are few.
+        """
         yield self._topics
         subscribed = self._group.subscribed[self._topics]
         if bool(subscribed[:, subscribed.any(axis=0)].all()):
@@ -176,11 +178,10 @@ class LagBound:
         rank = np.empty(len(loads), np.int64)
         rank[np.argsort(-loads, kind="stable")] = np.arange(len(loads))
         last = np.where(subscribed, rank, -1).max(axis=1)  # rank of each topic's last subscriber
-        # By member: the rank of the smallest set with a topic that it subscribes to.
+        # By member: the lowest rank (``last``) of a topic it subscribes to; ``len(loads)`` if it has none.
         joins = np.where(subscribed, last[:, None], len(loads)).min(axis=0)
         members = np.cumsum(np.bincount(joins, minlength=len(loads) + 1))[last]
-        lag = np.zeros(len(loads))
-        np.add.at(lag, last, total[topics].astype(np.float64))
+        lag = np.bincount(last, total[topics], len(loads))
         crowded = np.zeros_like(self._topics)
         crowded[topics] = last <= last[int((np.cumsum(lag)[last] / members).argmax())]
         return crowded
@@ -205,8 +206,9 @@ class LagBound:
         """The bound from the k m + r heaviest partitions; m is ``members``, ``least`` their minimum count.
 
         If e members have more than k of them, they have at least e k + r together, because each other member
-        has at most k.  If e is above r, any r of them have at least r k + r.  These partitions weigh at least
-        as much as the e k + r lightest of the heaviest.  The lightest partitions of all fill the e members up
+        has at most k.  If e is above r, take any r of these members instead: each has at least k + 1, so
+        together they have at least r k + r.  These partitions weigh at least as much as the e k + r lightest
+        of the heaviest.  The lightest partitions of all fill the e members up
         to their minimum count.  One of the e members carries at least the e-th part of the total.
         """
         e = np.arange(1, r + 1)

@@ -117,12 +117,12 @@ class GroupSnapshot:
 def causes_between(
     before: GroupSnapshot, after: GroupSnapshot, *, missing: Cause = Cause.GONE
 ) -> list[RebalanceCause]:
-    """Return the changes of a group that cause a rebalance, in the order of ``Cause``.
+    """Return the changes between two snapshots of a group, in the order of ``Cause``.
 
     - A new member id counts as *restarted* if the group had a static member with the same instance id.  It
-      counts as *rejoined* if it still knows a generation (its membership ended while it ran), or if no other
-      member has its client id, and exactly one had it: a dynamic member that is missing now.  Otherwise it
-      has *joined*.
+      counts as *rejoined* if it still knows a generation: its membership ended while it ran.  A dynamic
+      member also counts as rejoined if its client id was that of one dynamic member, which is missing now,
+      and is no other member's.  Otherwise it has *joined*.
     - A static member that is missing is *lost*, because only the end of its session, or an administrator,
       removes it.  A missing dynamic member either left or was lost.  The protocol does not show which, so it
       is *gone* unless the caller knows more.
@@ -166,7 +166,7 @@ def _old_ids(before: GroupSnapshot, after: GroupSnapshot) -> dict[str, str]:
     stayed = before.members.keys() & after.members.keys()
     came, went = after.members.keys() - stayed, before.members.keys() - stayed
     instances = {before.members[old].instance_id: old for old in went}
-    clients = {before.members[old].client_id: old for old in went}
+    clients = {before.members[old].client_id: old for old in went if before.members[old].instance_id is None}
     uses = [Counter(member.client_id for member in group.members.values()) for group in (before, after)]
     old_ids = {member_id: member_id for member_id in stayed}
     for member_id in came:
@@ -177,8 +177,6 @@ def _old_ids(before: GroupSnapshot, after: GroupSnapshot) -> dict[str, str]:
             # Members with the default client id share it, so it does not identify them.
             is_own = member.client_id is not None and all(counts[member.client_id] == 1 for counts in uses)
             old_id = clients.get(member.client_id) if is_own else None
-            if old_id is not None and before.members[old_id].instance_id is not None:
-                old_id = None
         if old_id is not None:
             old_ids[member_id] = old_id
     return old_ids

@@ -117,7 +117,7 @@ def _settle(
 ) -> tuple[dict[int, frozenset[int]], dict[str, tuple[str, int]]]:
     """Resolve partitions with several claims; change ``owner`` and ``holder``.
 
-    ``partition`` and ``claimant`` are by claim.  Claims are sorted by partition and distinct.
+    ``partition`` and ``claimant`` are by claim.  Claims are distinct, and sorted by partition, then claimant.
 
     Returns:
         ``Claims.holders`` and ``Claims.disputed``.
@@ -157,7 +157,7 @@ def _by_partition(partition: Vector, claimant: Vector) -> tuple[Vector, Vector, 
     numbers, starts, sizes = np.unique(partition, return_index=True, return_counts=True)
     is_single = sizes == 1
     several = {
-        int(number): sorted(claimant[start : start + size].tolist())
+        int(number): claimant[start : start + size].tolist()
         for number, start, size in zip(
             numbers[~is_single], starts[~is_single], sizes[~is_single], strict=True
         )

@@ -60,15 +60,10 @@ LOOK = go.layout.Template(
 
 
 class Mark(NamedTuple):
-    """A labelled event at ``at`` seconds."""
+    """A labelled event at ``at``, in the unit of the x axis."""
 
     at: float
     label: str
-
-
-def member_number(member: str) -> int:
-    """Return the number in a member's name (3 in ``m3``), by which members are sorted."""
-    return int(member.lstrip("m"))
 
 
 def figure(*traces: object, **layout: object) -> go.Figure:
@@ -125,8 +120,6 @@ def label_rows(marks: Sequence[Mark], span: Sequence[float]) -> list[int]:
     for at, label in marks:
         half = (len(label) + 1) * LETTER / 2
         row = next((row for row, end in enumerate(ends) if end <= at * scale - half), len(ends))
-        if row == len(ends):
-            ends.append(0.0)
-        ends[row] = at * scale + half
+        ends[row : row + 1] = [at * scale + half]
         rows.append(row)
     return rows

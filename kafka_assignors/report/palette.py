@@ -23,9 +23,14 @@ STRATEGIES = (
 )
 
 
+def member_number(name: str) -> int:
+    """Return the number in a member's name (3 in ``m3``), by which members are sorted."""
+    return int(name.lstrip("m"))
+
+
 def member_colour(name: str) -> str:
     """Return the colour of ``m1``, ``m2`` and so on; after 32 they repeat."""
-    return MEMBERS[(int(name.lstrip("m")) - 1) % len(MEMBERS)]
+    return MEMBERS[(member_number(name) - 1) % len(MEMBERS)]
 
 
 def strategy_colour(place: int) -> str:

@@ -14,7 +14,8 @@ _LEAST_S = 0.5
 class Consumption:
     """Counts arrived and read records as time advances.  `Readers` name the member that reads each partition.
 
-    ``rates`` are by member, records/s at pace 1; the last one, 0, stands for no owner.
+    ``rates`` are by member, records/s in a step of pace 1 (`History.pace`); the last one, 0, stands for no
+    reader.
 
     Attributes:
         now: seconds since the start.
@@ -96,6 +97,7 @@ class Consumption:
         length = until - self.now
         arrived = self.arrived + self.arriving * length
         demand = np.maximum(arrived - self.read, 0.0)
+        # So `read` is exactly `arrived` where all was read.
         self.read = arrived - (demand - records_read(demand, reader, self._rate[:-1] * length))
         self.arrived, self.now = arrived, until
 

@@ -56,10 +56,10 @@ class History:
         expected: arrivals (records) forecast at the end of each step for the following ``horizon_s``, float64
             of shape (steps, partitions), NaN without a forecast.  None: no forecasts.
         horizon_s: length of the forecasts, seconds.
-        starts_at: start of the first step, seconds since 1970; only shown.
+        starts_at: start of the first step, seconds since 1970; the simulation does not use it.
 
     Raises:
-        ProblemError: a field is invalid; the message begins with its name.
+        ProblemError: a field is invalid; the message begins with ``history.`` and its name.
     """
 
     group: str

@@ -170,7 +170,7 @@ class _AgeDistribution:
             first, last, length = (
                 np.concatenate([periods[place] for periods in self._periods]) for place in range(3)
             )
-            return quantile(AgePeriods(first, last, length, whole, np.zeros(0)), part)
+            return quantile(first, last, length, whole, part)
         self._fold()
         width = np.diff(self._bounds)
         # Rounding errors of the density must not count above the largest age, where bins are wide.

@@ -113,8 +113,8 @@ class Outcome:
 
     def figures(self) -> dict[str, Any]:
         """Return all fields except ``moves``, ``series`` and ``time_lags``, as a row of a table."""
-        names = [field.name for field in fields(self)]
-        return {name: getattr(self, name) for name in names if name not in {"moves", "series", "time_lags"}}
+        left_out = {"moves", "series", "time_lags"}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
 
 
 class RankedFigure(NamedTuple):

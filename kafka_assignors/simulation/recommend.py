@@ -12,6 +12,9 @@ from kafka_assignors.errors import ProblemError
 from kafka_assignors.simulation.outcome import COSTS, GOALS, NO_DIFFERENCE, Outcome, RankedFigure, Situation
 from kafka_assignors.simulation.scenario import Parameter, labelled
 
+SAME_PLACE = "no real difference to "
+"""Start of the reason that names the others in the same place."""
+
 _PLACE = re.compile(r"\{.*?\}( s)?")  # the placeholder in ``RankedFigure.words``, with its unit
 
 
@@ -190,7 +193,7 @@ def _reasons(
             if cost.figure in COSTS and is_worse and _differ(cost, contender, other):
                 reasons.append("but " + _compared(cost, contender, other, _clearest(cost, other, contender)))
     if others := [other.label for other in tier.contenders if other is not contender]:
-        reasons.append(f"no real difference to {', '.join(others)}")
+        reasons.append(SAME_PLACE + ", ".join(others))
     return tuple(reasons)
 
 

@@ -45,14 +45,12 @@ class AgePeriods(NamedTuple):
         first: by period, the age at its start, seconds.
         last: by period, the age at its end, seconds.
         length: by period, its seconds that count.
-        whole: seconds from the first time to ``until``, times the partitions; left out periods are included.
         largest: by partition, its largest age in these periods, seconds, those after ``until`` included.
     """
 
     first: Levels
     last: Levels
     length: Levels
-    whole: float
     largest: Levels
 
 
@@ -61,8 +59,9 @@ def age_periods(
 ) -> AgePeriods:
     """Return the ages over time; between two times records arrive and are read evenly.
 
-    The age rises by one second each second, and falls by the time between the arrivals of the records read.
-    So its slope changes at the given times, and when the last record that arrived before such a time is read.
+    The age rises by one second each second.  When one record is read and the next becomes the oldest, it
+    falls by the time between their arrivals.  So its slope changes at the given times, and when the group has
+    read all records that arrived before one of them.
     Time after ``until`` does not count; ``until`` is one of ``times_s`` or later.  Periods before ``since``,
     one of ``times_s``, are left out.
     """
@@ -82,7 +81,8 @@ def age_periods(
         begin, end = knots_s[late], knots_s[late + 1]
         oldest = _next_arrival(times_s, arrivals, position[late])
         first = np.maximum(begin - oldest, 0.0)
-        # A period with reads ends with the age of the last record read: the next may have arrived much later.
+        # If records are read in a period, its last age is that of the last one.  The next may have arrived
+        # much later, and would make the age jump.
         is_read = position[late + 1] - position[late] > NOTHING / 2
         oldest = np.where(is_read, _last_arrival(times_s, arrivals, position[late + 1]), oldest)
         last = np.maximum(end - oldest, 0.0)
@@ -91,16 +91,17 @@ def age_periods(
     first, last, length = (
         np.concatenate([part[place] for part in parts] or [np.zeros(0)]) for place in range(3)
     )
-    whole = (until - float(times_s[0])) * read.shape[1]
-    return AgePeriods(first, last, length, whole, largest)
+    return AgePeriods(first, last, length, largest)
 
 
-def quantile(periods: AgePeriods, part: float) -> float:
-    """Return the age that is not exceeded during ``part`` of the time of all partitions, seconds."""
-    low, high = np.minimum(periods.first, periods.last), np.maximum(periods.first, periods.last)
-    length = periods.length
-    # Seconds of the periods in which the age may not exceed the result.
-    wanted = part * periods.whole - (periods.whole - float(length.sum()))
+def quantile(first: Levels, last: Levels, length: Levels, whole: float, part: float) -> float:
+    """Return the age that is not exceeded during ``part`` of ``whole`` seconds of all partitions, seconds.
+
+    ``first``, ``last`` and ``length`` are those of `AgePeriods`; outside of these periods the age is 0.
+    """
+    low, high = np.minimum(first, last), np.maximum(first, last)
+    # So many seconds of the periods must have an age up to the result.
+    wanted = part * whole - (whole - float(length.sum()))
     if wanted <= 0:
         return 0.0
     least, most = 0.0, float(high[length > 0].max())
@@ -118,7 +119,7 @@ def quantile(periods: AgePeriods, part: float) -> float:
 
 
 def _reached(times_s: Levels, arrivals: Levels, reads: Levels) -> tuple[Levels, Levels]:
-    """Return when all records that arrived until each time were read, and the number of these records.
+    """For each time, return when the records that had arrived by then were all read, and their number.
 
     Omits times whose records were not all read, or were read at the first time.
     """

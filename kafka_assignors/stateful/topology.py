@@ -60,7 +60,7 @@ class Subtopology:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """All subtopologies of one application.  Every member of the group must have the same.
+    """All subtopologies of one application.  All members have the same, except during a rolling deploy.
 
     Raises:
         TopologyError: there is no subtopology; two have the same id (or differ by case only, which some
@@ -86,9 +86,8 @@ class Topology:
             if subtopology.id.lower() in ids:
                 raise TopologyError(f"two subtopologies have the id {subtopology.id}, or differ only in case")
             ids.add(subtopology.id.lower())
-        sources = [topic for subtopology in self.subtopologies for topic in subtopology.topics]
         changelogs = [subtopology.changelog for subtopology in self.subtopologies if subtopology.changelog]
-        topics = [*sources, *changelogs]
+        topics = [*self.topics, *changelogs]
         for topic in topics:
             if topics.count(topic) > 1:
                 raise TopologyError(f"topic {topic} is used twice")

@@ -21,7 +21,7 @@ log = logging.getLogger("kafka_assignors")
 
 
 class OwnReport:
-    """The user data of a member: its claims, its lag and its capacity.
+    """The user data of a member: its claims, its lag, its arrival rates and its capacity.
 
     Args:
         capacity: see ``Member``; None: the member measures it.
@@ -71,7 +71,7 @@ class OwnReport:
             self._service_rate.begin(owned)
 
     def pause(self) -> None:
-        """Measure nothing while the group rebalances, because the member may read nothing then."""
+        """Do not measure how fast the member reads while the group rebalances: it may read nothing then."""
         self.begin(())
 
     def warn_unmeasured(self, name: str, reason: str) -> None:
@@ -109,7 +109,10 @@ class OwnReport:
         return lag_user_data.encode(self._report(revoked, generation, reads_budget=reads_budget))
 
     def encode_compact(self, claimed: Ownership, generation: int, *, still_owns: bool) -> bytes:
-        """Encode the form that fits into the budget; ``claimed``: partitions owned in ``generation``."""
+        """Encode the compact form; claims may exceed the budget, because they are always complete.
+
+        ``claimed``: partitions owned in ``generation``.
+        """
         report = self._report(claimed, generation, still_owns=still_owns)
         return compact_lag_user_data.encode(report, self.budget or 0)
 
@@ -159,5 +162,7 @@ def newest_reports(
             if partition not in best or best[partition] < candidate:
                 best[partition] = candidate
         if foreign:
-            complaints.add(member.member_id, f"reports the lag of {foreign} partitions that are not its own")
+            complaints.add(
+                member.member_id, f"reports the lag of {foreign} partitions that it does not own or read"
+            )
     return {partition: lag for partition, (_age, lag) in best.items()}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from fnmatch import fnmatchcase
 from statistics import median
 from typing import Any
 
@@ -41,9 +41,8 @@ def is_pattern(name: str) -> bool:
 
 def matching(pattern: str, names: Iterable[str]) -> list[str]:
     """Return the names that match a pattern, sorted."""
-    parts = {"*": ".*", "?": "."}
-    like = re.compile("".join(parts.get(char) or re.escape(char) for char in pattern), re.DOTALL)
-    return sorted(name for name in names if like.fullmatch(name))
+    like = pattern.replace("[", "[[]")  # a character like any other
+    return sorted(name for name in names if fnmatchcase(name, like))
 
 
 class LagReader:
@@ -124,7 +123,7 @@ class LagReader:
         return list(dict.fromkeys(chosen))
 
     def _partitions(self, group: GroupState) -> set[TopicPartition]:
-        """Return the partitions of a group that count, and remember their owners."""
+        """Return the partitions whose lag counts (``cli.group_lag``), and remember their owners."""
         self._owners[group.group_id] = owners_of(group, self._owners.get(group.group_id, {}))
         return partitions_of(group, self._owners[group.group_id])
 

@@ -58,7 +58,7 @@ class StrategyPlan:
     def lag_of_members(self) -> dict[str, int] | None:
         """Map each member to its lag and expected arrivals in the target, records; None: all are 0.
 
-        The unknown lag of a partition counts as its topic's mean.
+        The unknown lag of a partition counts as its topic's mean, and as 0 if the topic has no known lag.
         """
         if not in_records(self.group):
             return None
@@ -116,16 +116,18 @@ def solve(
 ) -> StrategyPlan:
     """Plan as the group's leader would in a rebalance now.
 
-    If the strategy can be cooperative, members keep their partitions during the round.
+    If the strategy can be cooperative, members still own their partitions in the first round, so a partition
+    that moves gets its new owner in the second.
     ``without_forecasts`` is the group before forecasts were added to its loads: strategies that ignore
     forecasts plan with it.  None: no forecasts were added.
     """
     is_cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
-    overrides = dict(assignor.reason_overrides())
-    planned_group = without_forecasts
-    if planned_group is None or assignor.by_forecast:
-        overrides |= {} if planned_group is None else {Reason.LOAD: Reason.EXPECTED_LOAD}
-        planned_group = group
+    overrides, planned_group = dict(assignor.reason_overrides()), group
+    if without_forecasts is not None:
+        if assignor.by_forecast:
+            overrides[Reason.LOAD] = Reason.EXPECTED_LOAD
+        else:
+            planned_group = without_forecasts
     if is_cooperative:
         members = tuple(replace(m, still_owns=bool(m.owned)) for m in group.members)
         group, planned_group = replace(group, members=members), replace(planned_group, members=members)

@@ -70,7 +70,7 @@ def _seconds(value: str) -> float:
     metavar="TIME",
     type=_seconds,
     default="1h",
-    help="How far ahead the size must hold the time lag.",
+    help="How far ahead the time lag must stay within --max-time-lag.",
 )
 @click.option(
     "--headroom",
@@ -152,9 +152,9 @@ def command(
 ) -> None:
     """Show how many members a group needs so that no record waits too long, and why.
 
-    The command looks at the group twice and simulates sizes through the group's own strategy.  It only reads
-    from the cluster.  Exit code 0: the size is right; 1: it is not, no size holds the time lag, a record has
-    waited longer already, or there is no answer.
+    The command looks at the group twice, or reads its recording, and simulates sizes through its strategy.
+    It only reads from the cluster.  Exit code 0: the group has the advised size.  1: it has another size, its
+    plan is too old, no size is enough, a record has already waited too long, or there is no answer.
     """
     if not group_id or is_pattern(group_id):
         raise click.UsageError("GROUP must be the name of one group")
@@ -184,7 +184,7 @@ def command(
         raise click.UsageError("--until and --recorded-members need --recording")
     settings = client_settings(bootstrap, config)
     feed = None if load_topic is None else partial(read_feed, settings, group_id, load_topic)
-    # A member's rate is measured over a longer time, because members commit only every few seconds.
+    # Rates of members are means over at least a minute, because members commit only every few seconds.
     with closing(LagReader(settings, reset, WINDOW_S if rate is None else every_s)) as reader:
         sizes = GroupSizes(lambda: reader.read([group_id]).reports[0], request, feed)
         if listen is not None:

@@ -12,7 +12,7 @@ from kafka_assignors.cli.tables import ROWS, Columns, counted, fit_rows, more, s
 from kafka_assignors.cli.tasks.report import ReportedCopy, TaskReport, TaskRow
 from kafka_assignors.plan import shown
 
-_UNREAD = 4  # maximum lines about members with unreadable user data
+_UNREAD = 4  # maximum lines about members without a readable assignment or user data
 
 
 def task_lines(report: TaskReport, *, everything: bool, timed: bool = False) -> Lines:
@@ -72,7 +72,7 @@ def _notes(report: TaskReport, names: Mapping[str, str]) -> list[Text]:
         notes.append(Text(f"{counted(idle, 'task')} without an active member", style="yellow"))
     unread = [f"{names[member_id]}: {shown(why)}" for member_id, why in sorted(report.unread.items())]
     notes += [Text(line, style="yellow") for line in unread[:_UNREAD]]
-    return [*notes, *more(len(unread) - _UNREAD, hint=" that cannot be read")]
+    return [*notes, *more(len(unread) - _UNREAD, hint=" of these")]
 
 
 def _table(rows: Iterable[TaskRow], names: Mapping[str, str]) -> Columns:

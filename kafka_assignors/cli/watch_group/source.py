@@ -26,7 +26,7 @@ _ENDS_S = 5.0  # maximum time for reading end offsets
 class GroupLag:
     """The lag of a group's partitions, as last read."""
 
-    time_s: float | None = None  # of the look with the commits, seconds since 1970; None: no lag was read yet
+    time_s: float | None = None  # of the look that read the commits, seconds since 1970; None: not read yet
     lags: Mapping[TopicPartition, int] = field(default_factory=dict)  # where known
     problem: str = ""  # why a lag is unknown or old; empty: all lag is known and new
 
@@ -36,7 +36,7 @@ class Observation:
     """One look at a group."""
 
     snapshot: Snapshot
-    partitions: Collection[TopicPartition]  # that count, by ``cli.group_lag``
+    partitions: Collection[TopicPartition]  # whose lag is shown; ``cli.group_lag`` has the rule
     lag: GroupLag = field(default_factory=GroupLag)  # the last known
 
     def with_lag(self, lag: GroupLag) -> Observation:

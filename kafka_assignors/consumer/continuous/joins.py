@@ -37,7 +37,7 @@ class JoinsOutsidePoll(Membership):
         super().begin()
         self.heartbeat.__class__ = EarlyHeartbeat
         self._joined_at = float("-inf")  # the last JoinGroup response
-        # No OffsetFetch is sent before this time.  Set after one that gave no offsets.
+        # While records are delivered, no OffsetFetch is sent before this time.  Set when one has given none.
         self._next_offset_fetch_at = float("-inf")
         self._commit_precedes_join = False  # whether the next commit is the one before a join
         self._update: Any = None  # a metadata update that the next join waits for
@@ -96,7 +96,7 @@ class JoinsOutsidePoll(Membership):
             self._do_commit_offsets_async(offsets, self._commit_offsets_async_on_complete)
 
     async def _do_join_and_sync_async(self) -> bytes:
-        """As inherited, but repeats a join that fails or that a new round overtakes, then resumes heartbeats.
+        """As inherited; after a retriable error or in a new round, joins again.  Then resumes heartbeats.
 
         Raises:
             UnknownMemberIdError: the membership was lost.  kafka-python then reports lost partitions to the
@@ -146,7 +146,8 @@ class JoinsOutsidePoll(Membership):
     async def _prepare_repeat(self, pause_ms: float) -> bool:
         """Wait for a coordinator, and return whether to join again without ``poll()``.
 
-        Leaves the group if ``max_poll_interval_ms`` has passed since the last poll.
+        Leaves the group if ``max_poll_interval_ms`` has passed since the last poll, but not while ``poll()``
+        waits.
 
         The member stays in the join meanwhile, because its generation may be over: the broker may have
         completed the join although its response was lost.  Outside a join, the member would send heartbeats
@@ -278,8 +279,8 @@ class JoinsOutsidePoll(Membership):
     def _join_outside_poll(self) -> None:
         """Join on the I/O thread without auto-commit, because the application still processes records."""
         is_settled = self.state is MemberState.STABLE and not self.rejoining and self._join_task is None
-        may_begin = is_settled or self._join.is_answered
-        if not self._can_join_outside_poll() or self.coordinator_unknown() or not may_begin:
+        is_between_joins = is_settled or self._join.is_answered
+        if not self._can_join_outside_poll() or self.coordinator_unknown() or not is_between_joins:
             return
         try:
             self._subscription.reset_group_subscription()

@@ -141,7 +141,8 @@ def fetch_request(
     """Build a request for the records that the broker has now, from an offset of each partition.
 
     Args:
-        offsets: the first offset of each partition.  The broker reads topic by topic.
+        offsets: the offset to read from, by partition.  The broker fills ``max_bytes`` topic by topic, so the
+            last topics may get nothing.
         partition_max_bytes: most bytes of a partition; the response's first batch may be larger (KIP-74).
         max_bytes: most bytes of all partitions.
         isolation: 1 (read_committed): the response leaves out open transactions and lists aborted ones.

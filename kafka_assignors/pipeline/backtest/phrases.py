@@ -8,11 +8,9 @@ from typing import Any
 from kafka_assignors.pipeline.backtest.results import CandidateResult, GroupResult, Results
 from kafka_assignors.plan import listed
 from kafka_assignors.report.rows import Row
+from kafka_assignors.simulation.recommend import SAME_PLACE
 
-NO_DIFFERENCE = "no real difference to "
-"""Start of the reason that names the other candidates of a place."""
-
-COMPARED = ("drain time", "largest lag", "time lag p99", "partitions moved")
+_COMPARED = ("drain time", "largest lag", "time lag p99", "partitions moved")
 """Labels of the rows in which the best and the last candidate are compared."""
 
 
@@ -59,14 +57,15 @@ ROWS: tuple[Row[CandidateResult], ...] = (
     Row(
         "drain time",
         _drain,
-        "From the arrival of the last record until all records were read; in brackets: the number of "
-        "scenarios in which they were, if not all.",
+        "From the arrival of the last record until all records were read. If some scenarios never drained, "
+        "the number of those that did is in brackets.",
         "drain",
     ),
     Row(
         "recovery",
         _seconds("recovery_s"),
-        "The longest time from the start or a step of the churn until the group settled with no more lag.",
+        "The longest time from the start or a step of the churn until the group settled, with no more lag "
+        "than before.",
     ),
     Row(
         "largest lag",
@@ -96,8 +95,7 @@ ROWS: tuple[Row[CandidateResult], ...] = (
     Row(
         "R-score",
         _figure("r_score", ",.2f"),
-        "Arrival rates of the partitions handed over, added up, in members: 1.00 is as much load as one "
-        "member can read.",
+        "Sum of the arrival rates of the partitions handed over; 1.00: as much as one member can read.",
         "R-score",
     ),
     Row(
@@ -185,7 +183,7 @@ def _all_agree(results: Results) -> bool:
 
 def _why(candidate: CandidateResult) -> list[str]:
     """Return the reasons for a place, a sentence each."""
-    reasons = [reason for reason in candidate["reasons"] if not reason.startswith(NO_DIFFERENCE)]
+    reasons = [reason for reason in candidate["reasons"] if not reason.startswith(SAME_PLACE)]
     return [f"{reason[0].upper()}{reason[1:]}." for reason in reasons]
 
 
@@ -193,7 +191,7 @@ def _compared(best: CandidateResult, last: CandidateResult) -> str:
     return "; ".join(
         f"{row.label} {row.show(best)}, not {row.show(last)}"
         for row in ROWS
-        if row.label in COMPARED and row.show(best) != row.show(last)
+        if row.label in _COMPARED and row.show(best) != row.show(last)
     )
 
 
@@ -204,10 +202,13 @@ def about_history(group: GroupResult) -> list[str]:
         f"{group['steps']:,} steps of {group['step_s']:g} s from {group['starts']}"
     ]
     if group["unknown"]:
-        lines.append(f"{group['unknown']:.1%} of its arrivals are not known; they are interpolated in time")
+        lines.append(
+            f"{group['unknown']:.1%} of the steps of its partitions have unknown arrivals; "
+            "they are interpolated in time"
+        )
     partitions = {
         "have no known arrivals, which count as 0": group["never_known"],
         "appeared later than the others": group["appeared"],
-        "ended long before the history did; then they are empty": group["ended"],
+        "ended long before the history did, and count as empty from then on": group["ended"],
     }
     return lines + [f"{count:,} of its partitions {what}" for what, count in partitions.items() if count]

@@ -35,7 +35,7 @@ class Recorded:
     appeared: int  # number of partitions whose first row is after the first step
     ended: npt.NDArray[np.bool_]  # by partition, whether it is empty after its last row
     newest_lag: Floats  # by partition, the newest known lag; NaN if none is known
-    lag_age: npt.NDArray[np.int64]  # by partition, the steps from its newest known lag to the end
+    lag_age: npt.NDArray[np.int64]  # by partition, the steps from its newest known lag to the end; 0 if none
 
 
 MakeArray = Callable[[tuple[int, int], type], npt.NDArray[Any]]
@@ -55,12 +55,12 @@ class RecordedBuilder:
         self._expected = None if shape.horizon_s is None else make_array(dimensions, np.float64)
         self._start_lags, self._lag_age = (np.zeros(shape.partitions, np.int64) for _ in range(2))
         self._newest_lag = np.zeros(shape.partitions)
-        self._first_seen, self._ended = np.zeros(shape.partitions, np.int64), np.zeros(shape.partitions, bool)
-        self._is_known = np.zeros(shape.partitions, bool)
+        self._ended, self._is_known = (np.zeros(shape.partitions, bool) for _ in range(2))
         self._lag, self._served, self._known_lag = (np.zeros(shape.steps) for _ in range(3))
         self._rates = np.zeros(1)
         # Number of pairs of step and partition that are not empty, and of those with unknown arrivals.
         self._cells = self._unknown = 0
+        self._appeared = 0
 
     def add(self, rows: LoadColumns, begin: int, end: int) -> None:
         """Add all rows of the partitions from index ``begin`` to before ``end``.
@@ -76,7 +76,7 @@ class RecordedBuilder:
                 f"group {shape.group!r}: not all steps end a multiple of {shape.step_s:g} s after the first"
             )
         cell = after // shape.step_us * size + rows.index - begin
-        _refuse_doubles(shape, rows, cell)
+        _refuse_doubles(shape, cell, begin, size)
 
         def laid_out(values: Floats) -> Floats:
             table = np.full(steps * size, np.nan)
@@ -94,7 +94,8 @@ class RecordedBuilder:
         is_known = ~np.isnan(arrived)
         arrivals = np.where(is_empty, 0.0, _filled(arrived))
         is_late = first_seen > 0
-        # The lag with which a partition appears later counts as arrivals of its first step.
+        # If a partition appears after the first step of the history, the lag it has then counts as arrivals
+        # of its own first step.
         arrivals[first_seen[is_late], np.flatnonzero(is_late)] += waiting[is_late]
         lag_age = np.argmax(~np.isnan(lag[::-1]), axis=0)
 
@@ -104,14 +105,15 @@ class RecordedBuilder:
         if self._expected is not None:
             forecast = np.where(rows.horizon_s == shape.horizon_s, np.maximum(rows.forecast, 0.0), np.nan)
             self._expected[:, columns] = laid_out(forecast)
-        self._first_seen[columns], self._ended[columns] = first_seen, has_ended
+        self._ended[columns] = has_ended
+        self._appeared += int(is_late.sum())
         self._is_known[columns] = is_known.any(axis=0)
         self._newest_lag[columns] = lag[steps - 1 - lag_age, np.arange(size)]
         self._lag_age[columns] = lag_age
         self._lag += np.where(is_empty, 0.0, lag).sum(axis=1)
         self._served += np.where(is_empty | ~seen.any(axis=0), 0.0, served).sum(axis=1)
         self._known_lag += np.nan_to_num(lag).sum(axis=1)
-        # If the history is too short for a rate, each part has an empty array, and so has the maximum.
+        # If the history is too short for a rate, `largest_rates` is empty, and so is the maximum.
         self._rates = np.maximum(self._rates, largest_rates(served, lag, shape.step_s))
         self._cells += int((~is_empty).sum())
         self._unknown += int((~is_known & ~is_empty).sum())
@@ -119,7 +121,8 @@ class RecordedBuilder:
     def recorded(self, recorded_members: int | None) -> Recorded:
         """Return the history, after each partition was added once.
 
-        ``recorded_members`` is the number of members during the recording; None: unknown (``service_rate``).
+        ``recorded_members`` is the number of members during the recording.  None: unknown; then the rate is
+        that of the fastest partition (see ``service_rate``).
 
         Raises:
             HistoryError: no arrivals are known.
@@ -145,17 +148,17 @@ class RecordedBuilder:
             lag=self._lag,
             unknown=self._unknown / max(self._cells, 1),
             never_known=int((~self._is_known).sum()),
-            appeared=int((self._first_seen > 0).sum()),
+            appeared=self._appeared,
             ended=self._ended,
             newest_lag=self._newest_lag,
             lag_age=self._lag_age,
         )
 
 
-def _refuse_doubles(shape: HistoryShape, rows: LoadColumns, cell: npt.NDArray[np.int64]) -> None:
-    _, first, counts = np.unique(cell, return_index=True, return_counts=True)
-    if (counts > 1).any():
-        index = int(rows.index[first[np.argmax(counts > 1)]])
+def _refuse_doubles(shape: HistoryShape, cell: npt.NDArray[np.int64], begin: int, size: int) -> None:
+    is_double = np.bincount(cell) > 1
+    if is_double.any():
+        index = begin + int(np.argmax(is_double)) % size
         topic, start = next(item for item in reversed(shape.starts.items()) if item[1] <= index)
         raise HistoryError(
             f"group {shape.group!r}: {topic}-{index - start} has a step more than once: "

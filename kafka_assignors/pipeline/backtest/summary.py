@@ -67,7 +67,7 @@ def summed_up(
     tried = {
         recording.history.group: recording for recording in recorded if recording.history.group in of_group
     }
-    of_all = _ranking(", ".join(sorted(of_group)), runs)
+    of_all = _ranking("all groups", runs)
     by_group = [_ranking(group, of_group[group]) for group in tried]
     drawn = [_drawn(of_group[ranking["group"]], ranking["candidates"]) for ranking in by_group]
     series = read_series([trial.number for to_draw in drawn for trial, _ in to_draw])
@@ -148,8 +148,8 @@ def _candidate_result(runs: Sequence[_Run], ranked: Ranked | None, possible: int
         if result.outcome:
             by_replicate.setdefault(trial.replicate, []).append(result.outcome)
     outcomes = [outcome for of_replicate in by_replicate.values() for outcome in of_replicate]
-    undrawn = by_replicate.pop(0, [])  # situations without drawn churn, which are part of each replicate
-    samples = [undrawn + drawn for drawn in by_replicate.values()] or [undrawn]
+    fixed = by_replicate.pop(0, [])  # churn without random times, which each replicate includes
+    samples = [fixed + random for random in by_replicate.values()] or [fixed]
     failed = len(runs) - len(outcomes)
     why = f"failed in {failed:,} of {len(runs):,} scenarios"
     if not failed:

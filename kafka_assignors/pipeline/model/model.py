@@ -1,13 +1,14 @@
 """The load model over landed samples, as a batch or as a stream.
 
 Rules:
-- A stream and a batch give the same rows for the same samples, unless samples are later than ``delay_s`` or
-  from the future.
+- A stream and a batch (with ``flush=False``) give the same rows for the same samples, unless samples are
+  later than ``delay_s`` or from the future.
 - The newest sample of a partition decides which of its samples are late (``forecast.bucket``).  Samples too
-  far ahead of the time of their batch, by the clock of Spark's driver, are dropped.  Late samples and samples
-  ahead are counted with the rows.
-- Spark's watermark is ``forget_s`` behind the newest sample of all partitions.  The state of a partition
-  behind it is flushed and dropped.  Spark drops and counts samples behind it.
+  far ahead of the time of their batch, by the clock of Spark's driver, are dropped.  The rows of ``STEPS``
+  contain the numbers of late samples and of samples ahead.
+- Spark's watermark is ``forget_s`` behind the newest sample of all partitions; a sample from the future
+  counts as now.  The state of a partition behind it is flushed and dropped.  Spark drops and counts samples
+  behind it.
 - A hash of group, topic and partition selects one of `BUCKETS` buckets.  Spark keeps a state for each bucket,
   and one call folds all its partitions (``forecast.bucket``).  So Spark pays its cost per key for 64 buckets,
   not for each partition.

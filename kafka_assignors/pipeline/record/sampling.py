@@ -112,9 +112,14 @@ def rows_of(group: GroupOffsets, now: datetime) -> Iterator[SampleRow]:
     for tp, offsets in group.offsets.items():
         yield (
             datetime.fromtimestamp(group.seen_at[tp], timezone.utc),
-            *(group.group_id, tp.topic, tp.partition),
-            *(offsets.begin, offsets.end, -1 if offsets.committed is None else offsets.committed),
-            *(_SOURCE, None),
+            group.group_id,
+            tp.topic,
+            tp.partition,
+            offsets.begin,
+            offsets.end,
+            -1 if offsets.committed is None else offsets.committed,
+            _SOURCE,
+            None,
         )
     for tp, problem in group.missing.items():
         yield problem_row(now, group.group_id, problem, *tp)

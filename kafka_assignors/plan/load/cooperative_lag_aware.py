@@ -27,9 +27,10 @@ def plan_cooperative_lag_aware(
 ) -> Assignment:
     """Keep counts within the skew, then make the largest load small, then make few moves.
 
-    With lag, only moves that pay are made: see ``min_improvement``.  Seniority, topic and partition break
-    ties.  Planning again with the same lag changes nothing.  Racks are ignored while there is lag.  The
-    search is a heuristic; docs/benchmarks.md has its distance from the optimum and its run time.
+    With lag, other moves than those for the counts are made only if they pay: see ``min_improvement``.
+    Seniority, topic and partition break ties.  Planning again with the same lag changes nothing.  Racks are
+    ignored while there is lag.  The search is a heuristic; docs/benchmarks.md has its distance from the
+    optimum and its run time.
 
     Args:
         group: members and topics.  A member's load is its lag (``Group.lag``) of all topics, in records,
@@ -40,8 +41,9 @@ def plan_cooperative_lag_aware(
             no limit.  With 1 only the fair plans of ``plan_sticky`` are allowed.  With equal subscriptions
             this limits the difference between the most and the fewest partitions of a member.
         min_improvement: from 0 to below 1.  Moves that the counts do not need are made only if the largest
-            load falls by this fraction, and by one record for each partition of an average member, because
-            lag fluctuates by that much.  0 turns off both thresholds.
+            load falls by at least this fraction, and also by at least the load of one record in every
+            partition, divided evenly among the members: lag fluctuates by that much.  0 turns off both
+            thresholds.
 
     Returns:
         The plan.  Without lag, or without known lag, the plan with a skew of 1 is that of ``plan_sticky``,
@@ -64,7 +66,8 @@ def plan_cooperative_lag_aware(
     rule = CountRule(problem, max_partition_skew)
     work = _WORK + _WORK_PER_PARTITION * group.size
     capacity = max(int(problem.capacities.parts[problem.subscribers].sum()), 1)
-    noise = -(-len(problem.assignable) * problem.capacities.most // capacity) if min_improvement else 0
+    noise = -(-len(problem.assignable) * problem.capacities.most // capacity)
+    least_gain = max(noise, 1) if min_improvement else 1
     bounds = LagBound(group)
     owners = calm_owners(group, claims, problem, rule, bounds=bounds, budget=Budget(work))
     # If no partition has an owner, no assignment is a move, and any smaller load is worth it.
@@ -73,14 +76,12 @@ def plan_cooperative_lag_aware(
     # Lower the largest load until the bound excludes a plan that pays, or the search finds no such plan.
     while True:
         load = int(problem.loads(owners).max(initial=0))
-        wanted = min(int(load * (1 - improvement)), load - noise)
-        bound = bounds.of_plans(rule.fewest(owners), None if moves_are_free else wanted)
-        if load <= bound or (bound > wanted and not moves_are_free):
+        wanted = load - 1 if moves_are_free else min(int(load * (1 - improvement)), load - least_gain)
+        bound = bounds.of_plans(rule.fewest(owners), wanted)
+        if bound > wanted:
             return Assignment(group, owners)
         greedy = plan_lag_aware(group).owners if greedy is None else greedy
         best = lightest(problem, rule, owners, greedy=greedy, bound=bound, budget=Budget(work))
-        if moves_are_free:
-            wanted = load - 1
         if best.load > wanted or load <= best.enough:
             return Assignment(group, owners)
         limit = min(best.enough, wanted)

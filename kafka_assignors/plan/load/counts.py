@@ -39,7 +39,7 @@ class CountRule:
         return int(self._problem.counts(kept).max(initial=0))
 
     def fewest(self, kept: Owners) -> Vector:
-        """By member: its fewest partitions in any plan that keeps the rule, given that ``kept`` does."""
+        """By member: a lower bound of its count in any plan that keeps the rule, given that ``kept`` does."""
         problem = self._problem
         fewest = np.zeros(problem.members, np.int64)
         if self.skew is not None and problem.equal and len(problem.subscribers):
@@ -77,7 +77,7 @@ class CountRule:
     def keeps(self, plan: WorkingPlan, exchange: Exchange, budget: Budget) -> bool:
         """Whether an exchange allowed by ``steps`` keeps the rule for all other members, too.
 
-        ``plan`` keeps the rule.  Comparisons of counts decide most cases.  The others need a check of all
+        ``plan`` keeps the rule.  Quick comparisons decide most cases.  The others need a check of all
         members, paid by the budget; False if that is spent.
         """
         problem, skew = self._problem, self.skew
@@ -93,14 +93,14 @@ class CountRule:
         topic_of = problem.topic_of
         of_high, of_low = {*topic_of[plan.parts[high]]}, {*topic_of[plan.parts[low]]}
         if step == 0 and {*topic_of[takes]} <= of_high and {*topic_of[gives]} <= of_low:
-            return True  # the counts stay, and no member gets a topic
+            return True  # the counts stay, and neither member gets a topic it had none of
         owner = plan.owner.copy()
         owner[gives] = low
         owner[takes] = high
         if step != 0:
             gainer, loser = (low, high) if step > 0 else (high, low)
-            takers = problem.subscribed[problem.topic_of[owner == gainer]].any(axis=0)
-            givers = owner[problem.subscribed[problem.topic_of, loser]]
+            takers = problem.subscribed[topic_of[owner == gainer]].any(axis=0)
+            givers = owner[problem.subscribed[topic_of, loser]]
             if max(counts[gainer] - counts[takers].min(), counts[givers].max() - counts[loser]) > skew:
                 return False
         return budget.spend(problem.subscribed.size + len(owner)) and self.is_met(owner)

@@ -51,8 +51,9 @@ def plan_failover(
     else:
         owning = _owning(group, claims, line)
         others = [group.index[member_id] for member_id in elsewhere]
-        is_active = np.isin(np.arange(len(line)), [*owning, *others])
-        active = _or_else(owning, _first(line, subscribed & is_active), _first(line, subscribed))
+        is_active = np.isin(line, [*owning, *others])
+        active_first = line[np.argsort(~is_active, kind="stable")]
+        active = np.where(owning == NO_MEMBER, _first(active_first, subscribed), owning)
     return Assignment(group, active[kind_of[group.topic_of]].astype(np.int32))
 
 
@@ -93,11 +94,3 @@ def _owning(group: Group, claims: Claims, line: Vector) -> Vector:
     active = np.full(len(subscribed), NO_MEMBER, np.int64)
     active[owned_kinds] = member[order][firsts]
     return active
-
-
-def _or_else(*choices: Vector) -> Vector:
-    """By kind: the first choice that is a member."""
-    chosen = choices[0]
-    for other in choices[1:]:
-        chosen = np.where(chosen == NO_MEMBER, other, chosen)
-    return chosen

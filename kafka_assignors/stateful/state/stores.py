@@ -1,4 +1,4 @@
-"""Opens the stores of one process, which share a limit of memory."""
+"""Opens the stores of one consumer, which share a limit of memory."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LEAST = {"block_cache_bytes": _MIB, "write_buffer_bytes": _MIB, "max_open_files
 
 @dataclass(frozen=True, slots=True)
 class StoreOptions:
-    """Memory and files of the stores of one process.
+    """Memory and files of the stores of one consumer.
 
     Attributes:
         block_cache_bytes: cache for reads, of all stores together.
         write_buffer_bytes: committed changes that are not flushed, of all stores together.  A store is
-            flushed in the background when its own reach an eighth of this, or 1 MiB if that is more.
+            flushed in the background when its changes take an eighth of this limit, but at least 1 MiB.
         max_open_files: of each store.
 
     Raises:
@@ -63,8 +63,9 @@ class Stores:
                 outlive the process.
 
         Raises:
-            StateDamagedError: it is damaged, or behind its checkpoint: wipe and restore it.  Without a
-                changelog, only corruption that is not about a missing file raises this.
+            StateDamagedError: it is damaged, behind its checkpoint, or has a position of unknown format: wipe
+                and restore it.  Without a changelog, only corruption that is not about a missing file raises
+                this.
             StateError: it cannot be opened; also any other damage of a store without a changelog.
         """
         try:

@@ -34,8 +34,8 @@ class TaskAssignment:
         warmups: tasks to build a copy of, because they will move to this member.
         next_probe_ms: when this member requests a probing rebalance, milliseconds since 1970; 0: never.
         owners: endpoint -> its active tasks, for members with an endpoint.
-        common_version: the version to join with from now on, or the latest the member supports if that is
-            lower.
+        common_version: the version that all members should join with from now on.  A member that supports
+            only lower ones joins with its latest.
     """
 
     actives: tuple[Task, ...] = ()
@@ -49,7 +49,8 @@ class TaskAssignment:
 def encode(assignment: TaskAssignment, packed_owners: bytes | None = None) -> bytes:
     """Encode in the version that all members can read (``common_version``); version 1 omits the owners.
 
-    ``packed_owners`` are ``pack_owners(assignment.owners)``, encoded once for all members; None: encode here.
+    ``packed_owners`` is the section of the owners, encoded once for all members, in place of
+    ``assignment.owners``; None: encode these.
     """
     version = assignment.common_version
     if not 1 <= version <= LATEST_VERSION:
@@ -72,7 +73,7 @@ def encode(assignment: TaskAssignment, packed_owners: bytes | None = None) -> by
 
 @named("stateful assignment")
 def decode(data: bytes) -> TaskAssignment | NewerHeader:
-    """Decode an assignment, with sorted tasks.  If a newer release wrote it, return only its header."""
+    """Decode an assignment, with sorted tasks; only its header if its version is newer than ours."""
     reader = Reader(data)
     version, common = reader.int16(), reader.int16()
     check_header(version, common)

@@ -92,7 +92,7 @@ def encode(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
 
 @named("stateful user data")
 def decode(data: bytes) -> Subscription | NewerHeader:
-    """Decode a subscription, with sorted tasks.  If a newer release wrote it, return only its header."""
+    """Decode a subscription, with sorted tasks; only its header if its version is newer than ours."""
     reader = Reader(data)
     version, supported = reader.int16(), reader.int16()
     process_id = UUID(bytes=reader.raw(16))

@@ -58,11 +58,11 @@ def pack_subtopologies(*sections: Iterable[Task]) -> tuple[bytes, list[str]]:
 
 
 def read_subtopologies(reader: Reader) -> list[str]:
-    """Read the ids of a table of subtopologies."""
+    """Read the ids of a table of subtopologies, sorted."""
     (count,) = reader.array(1, "H")
     ids = [reader.string() for _ in range(count)]
-    if len(set(ids)) != count:
-        raise CodecError("a duplicate subtopology")
+    if ids != sorted(set(ids)):
+        raise CodecError("subtopologies that are not sorted, or one twice")
     if not all(ids) or any(len(name.encode()) > LONGEST_ID for name in ids):
         raise CodecError(f"the id of a subtopology is empty, or longer than {LONGEST_ID} bytes")
     return ids
@@ -135,8 +135,7 @@ def _section(numbers: Mapping[str, Sequence[int]]) -> bytes:
         return _NOTHING
     steps: list[int] = []
     for partitions in numbers.values():
-        steps += partitions[:1]
-        steps += map(sub, partitions[1:], partitions)
+        steps += map(sub, partitions, [0, *partitions])
     return _packed([len(partitions) for partitions in numbers.values()]) + _packed(steps)
 
 

@@ -12,6 +12,7 @@ from kafka.metrics import Metrics
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import Assignor, CooperativeStickyAssignor, PlanReport, RangeAssignor, StickyAssignor
+from kafka_assignors.assignor import base
 from kafka_assignors.assignor import causes as causes_module
 from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.metrics import Recorder
@@ -331,6 +332,17 @@ def static_leader_that_restarted() -> GroupOfMembers:
     return group
 
 
+def test_static_leader_that_is_late_for_a_round_did_not_restart() -> None:
+    """The broker elects another leader, and keeps the late one under its old member id."""
+    (old,) = ids("one")
+    group = GroupOfMembers()
+    group.leader = old
+    group.join(old, instance_id="one")
+    group.settled("b")
+    group.leader = "b"
+    assert group.round() == ["leader-changed (b)"]
+
+
 def test_strategies_of_one_consumer_share_the_memory_of_the_group(consumer: MakeConsumer) -> None:
     """At an upgrade the group changes from one strategy of the list to the other."""
     reports: list[PlanReport] = []
@@ -379,6 +391,17 @@ def test_failure_to_find_causes_does_not_fail_the_plan(
     assert group.round() == ["unknown"]
     assert "finding the causes failed" in caplog.text
     assert set(group.given) == {"a", "b"}
+
+
+def test_plan_that_cannot_be_encoded_has_no_second_round(
+    group: GroupOfMembers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fallback's plan, which replaces it, has none."""
+    group.join("c")
+    with monkeypatch.context() as patched:
+        patched.setattr(base.convert, "encode_assignment", None)
+        group.round()
+    assert "second-round" not in group.round()
 
 
 @pytest.mark.parametrize("knows_group", [True, False])

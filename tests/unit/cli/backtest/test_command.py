@@ -173,7 +173,7 @@ def test_recommendation_follows_the_table() -> None:
     for line in for_each_group(results):
         assert line in text
     assert "24 scenarios" in text
-    assert "2.5% of its arrivals are not known" in text
+    assert "2.5% of the steps of its partitions have unknown arrivals" in text
     for note in results["notes"]:
         assert f"note: {note}" in text
 

@@ -214,7 +214,7 @@ def _with(data: bytes, offset: int, hexed: str) -> bytes:
         (_with(GOOD, 0, "0005"), "version 5, but the header allows 1 to 2"),
         (_with(GOOD, 24, "ffff"), "negative counter"),
         (_with(GOOD, 28, "ffff"), "needs"),  # more subtopologies than bytes
-        (_with(GOOD, 32, "62"), "duplicate subtopology"),
+        (_with(GOOD, 32, "62"), "not sorted, or one twice"),
         (_with(GOOD, 36, "03"), "numbers of an unknown width"),
         (_with(GOOD, 37, "ff"), "needs"),  # more tasks than bytes
         (_with(GOOD, 42, "0000"), "duplicate task"),
