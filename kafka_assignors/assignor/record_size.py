@@ -21,11 +21,11 @@ log = logging.getLogger("kafka_assignors")
 RECORD_BYTES = 1_048_576
 """Limit of the record in most clusters.
 
-It is the default of ``message.max.bytes``, 1,048,588, less 12 bytes that the log adds.
+The default of ``message.max.bytes`` is 12 bytes more.  The batch and the key take about 80 bytes of it.
 """
 
 _NEAR = 0.9
-"""Part of the limit above which the leader warns, if nothing in the record can shrink."""
+"""Part of the limit above which the leader warns, if its strategy sends no budgets (``lag.budget``)."""
 
 _TOPIC, _NUMBERS = operator.attrgetter("topic"), operator.attrgetter("partitions")
 _BROKER_FIELDS = 96

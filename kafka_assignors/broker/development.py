@@ -187,9 +187,11 @@ def _directory(data_dir: str | Path | None) -> Iterator[tuple[Path, int]]:
         else:
             root = Path(data_dir).expanduser().absolute()
             root.mkdir(parents=True, exist_ok=True)
+    except RuntimeError as error:  # ``~name`` of an unknown user
+        raise BrokerError(f"cannot find the broker's directory {data_dir}: {error}") from error
     except OSError as error:
-        where = error.filename or tempfile.gettempdir()
-        raise BrokerError(f"cannot create the broker's directory {where}: {error.strerror}") from error
+        where = f" {error.filename}" if error.filename else ""  # none: no temporary folder can be written
+        raise BrokerError(f"cannot create the broker's directory{where}: {error.strerror}") from error
     try:
         with _locked(root) as lock:
             yield root, lock
@@ -197,7 +199,9 @@ def _directory(data_dir: str | Path | None) -> Iterator[tuple[Path, int]]:
         if data_dir is None:
             shutil.rmtree(root, ignore_errors=True)
         if isinstance(error, OSError):
-            raise BrokerError(f"cannot write to the broker's directory {root}: {error.strerror}") from error
+            raise BrokerError(
+                f"cannot start the broker in {error.filename or root}: {error.strerror}"
+            ) from error
         raise
 
 

@@ -1,4 +1,4 @@
-"""Tables of all commands, and how they are written to a terminal, a pipe or a file."""
+"""What the tables of the commands share, and how they are written to a terminal, a pipe or a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROWS = 20
 _WIDE = 10_000  # characters; wider than any line
 _GAP = 3  # between two columns
 _NARROW = 12  # characters; a name folded to fewer is unreadable
-_LINES_A_ROW = 4  # assumed maximum height of a row; taller rows leave lines of the screen empty
+_LINES_A_ROW = 4  # assumed maximum height of a row; if rows are taller, lines of the screen stay empty
 _UUID = re.compile(r"-([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![-\w])")
 
 
@@ -62,7 +62,7 @@ class Columns:
     """
 
     def __init__(self, *names: str) -> None:
-        self._names = [name.lstrip(">") for name in names]
+        self._names = [name.removeprefix(">") for name in names]
         self._are_numbers = [name.startswith(">") for name in names]
         self._rows: list[tuple[Text, ...]] = []
 

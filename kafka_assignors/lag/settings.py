@@ -89,7 +89,7 @@ def fetch_settings(
     check_servers(client.get("bootstrap_servers", "localhost"))
     for name in ("proxy_url", "socks5_proxy"):
         # kafka-python's error for an unknown scheme shows the whole URL, with its password.
-        scheme = str(client.get(name) or "socks5://").partition("://")[0]
+        scheme = str(client.get(name) or "socks5://").partition("://")[0].lower()
         if scheme not in _PROXIES:
             schemes = ", ".join(f"{proxy}://" for proxy in _PROXIES)
             raise OptionError(name, f"expected to begin with one of {schemes}")

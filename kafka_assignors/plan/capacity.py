@@ -29,7 +29,7 @@ def in_units(capacity: float) -> int | None:
 
 
 def median_ratio(rates: Collection[float]) -> float:
-    """Return the median of rates or capacities above 0.
+    """Return the median of rates or capacities, all of them above 0.
 
     If two are in the middle, return their geometric mean, from which both differ by the same factor.
     """

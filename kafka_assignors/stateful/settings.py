@@ -53,7 +53,7 @@ class RuntimeOptions:
             waits for copies.
         rack: this member's rack; standbys go to other racks.
         endpoint: ``host:port`` where others can query this member's state; ``duties.owners`` has those of all
-            members.
+            members, while they fit into the group's record.
         commit_interval_ms: time between commits of changelog, store and offsets.
         before_commit: ``before_commit(offsets, timeout_s)``, called before each commit with the offsets to be
             committed, by partition, and the seconds the call may take.  Flush here the records that

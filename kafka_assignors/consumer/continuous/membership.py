@@ -65,7 +65,7 @@ class _Patience:
         self._begin(generation)
 
     def is_over(self, generation: Generation) -> bool:
-        """Whether the wait is over.  The next one for the same response is twice as long."""
+        """Whether the wait is over.  If so, begins another one, twice as long."""
         if generation is not self._generation:
             self._begin(generation)
         # Without a member id (Kafka 2.2 and later assign it first) a second JoinGroup would add a member.
@@ -170,7 +170,7 @@ class Membership(OffsetsDuringJoins):
         return self._join.is_in_flight and generation is self._generation and not generation.is_lost()
 
     def _abort_connection(self) -> None:
-        """Close the connection of the join with an error, because it would else send pending bytes first."""
+        """Abort the join's connection; without an error, ``close`` would first send the pending bytes."""
         if (node_id := self.coordinator_id) is not None:
             log.warning("group %s: no response to a join: joining again", self.group_id)
             error = KafkaConnectionError("no response to a join")

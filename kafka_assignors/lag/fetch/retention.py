@@ -61,7 +61,7 @@ class Retentions:
             else:
                 self._limits |= read_limits(response)
                 for topic, refusal in read_refusals(response):
-                    self._failed(f"the configuration of topic {shown(topic)}", refusal)
+                    self._failed(f"the configuration of topic {shown(topic)}", refusal, [topic])
         limited = [tp for tp in offsets if self._limits.get(tp.topic, Retention()).limit_bytes is not None]
         by_leader: dict[int, list[TopicPartition]] = {}
         for tp in self._due([tp for tp in limited if tp in link.leaders]):

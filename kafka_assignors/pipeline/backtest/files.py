@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.pipeline.backtest.job import SERIES, schema
@@ -49,7 +48,7 @@ _UNFINISHED = ".unfinished"
 def results_folder(spark: SparkSession, root: str) -> Iterator[Storage]:
     """Create the folder of the results before the back-test starts.
 
-    If the block fails before `save_results`, the series are removed.
+    If the block fails before results.parquet is written, the series are removed.
 
     Raises:
         KafkaAssignorsError: the folder cannot be created, is not empty, or is not shared with the workers.
@@ -68,6 +67,7 @@ def results_folder(spark: SparkSession, root: str) -> Iterator[Storage]:
         yield folder
     except BaseException:
         with suppress(Exception):  # the first error counts
+            folder.remove(_UNFINISHED)
             if not folder.has(RESULTS_NAME):
                 folder.remove(SERIES_NAME)
         raise
@@ -122,10 +122,9 @@ def save_results(spark: SparkSession, folder: Storage, results: Results) -> None
     rows = [{**row, "parameters": json.dumps(row["parameters"])} for row in results["scenarios"]]
     with as_pipeline_error(f"writing {folder.root}/{RESULTS_NAME}"):
         table = spark.createDataFrame(pa.Table.from_pylist(rows, schema(RESULTS)))
-        table.coalesce(1).write.parquet(folder.at(_UNFINISHED), compression="zstd")
-        written = folder.sizes(quote(folder.at(_UNFINISHED), safe="/:"))
-        [part] = (name for name in written if name.startswith("part-"))
-        folder.move(f"{_UNFINISHED}/{part}", RESULTS_NAME)
+        table.coalesce(1).write.parquet(folder.at(_UNFINISHED), "overwrite", compression="zstd")
+        [part] = folder.files(f"{_UNFINISHED}/part-*")
+        folder.move(part, RESULTS_NAME)
         for left in (_UNFINISHED, f".{RESULTS_NAME}.crc"):  # a checksum moves with its file on a local disk
             folder.remove(left)
     for name, text in files.items():

@@ -26,9 +26,9 @@ class Feeding:
     Only the newest record of each partition waits in memory to be written.
 
     Args:
-        begin: makes a writer, now and after each failure.
+        begin: makes a writer, now and after each failed write.
         newest: returns the records of the rows of a batch.
-        landed: returns the newest records of all landed batches.
+        landed: returns the newest records of the batches landed in the last days.
         stop: set when the pipeline ends; later failures are not reported.
 
     Raises:
@@ -67,15 +67,14 @@ class Feeding:
         try:
             records = self._landed() if self._behind else self._newest(rows)
             self._behind = False
-        except Exception as error:  # a batch that has landed must not fail
+            with self._lock:
+                self._keep_newest(records)
+                if not self._queued:
+                    self._last_write = self._thread.submit(self._write)
+                    self._queued = True
+        except Exception as error:  # a batch that has landed must not fail, also if no thread can start
             self._behind = True
             self._note_failure(error)
-            return
-        with self._lock:
-            self._keep_newest(records)
-            if not self._queued:
-                self._queued = True
-                self._last_write = self._thread.submit(self._write)
 
     def close(self) -> None:
         """Wait up to 30 s for the submitted write.  The next run first writes the rest."""
@@ -97,10 +96,12 @@ class Feeding:
             self._writer = None
             self._note_failure(error)
             return
+        self.fed += written
+        if self._behind:  # a later batch has failed
+            return
         if self.down is not None:
             log.info("feed: writing works again, %d records written", written)
         self.down = None
-        self.fed += written
 
     def _keep_newest(self, records: NewestForecasts) -> None:
         """Add records to the waiting ones; keep the newest of each partition."""

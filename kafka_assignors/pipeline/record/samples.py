@@ -15,6 +15,7 @@ from kafka_assignors.pipeline.record.sampler import NAME, group_samples
 from kafka_assignors.pipeline.record.sampling import SamplerOptions, pattern
 from kafka_assignors.pipeline.tables.landing import land_stream
 from kafka_assignors.pipeline.tables.schemas import utc_date
+from kafka_assignors.validators import positive, wrong
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,7 +25,7 @@ _LEAST_TIMEOUT_S = 1.0  # bounds of the default timeout
 _LONGEST_TIMEOUT_S = 10.0
 _MOST_TASKS = 8  # each task has its own connection, and more tasks are not faster
 _NOTHING = "no group matches, or none has read a topic that we are authorized to see"
-_NO_PAUSE_S = 0.001  # interval of batches
+_NO_PAUSE_S = 0.001  # interval of ticks, so short that each run finds a new one
 
 
 def record_samples(
@@ -52,8 +53,8 @@ def record_samples(
         groups_like: pattern of the whole names of more groups, future ones included, except Spark's own.
         topics_like: pattern of the whole names of topics; None: all topics.
         every_s: seconds between two samples.
-        timeout_s: maximum seconds of waiting for the cluster; None: ``every_s``, between 1 and 10 s.  After
-            the start, requests are repeated for this long.
+        timeout_s: the longest time to list the groups, and again to fetch their offsets; failed requests are
+            repeated meanwhile.  None: ``every_s``, but at least 1 s and at most 10 s.
         available_now: take one sample of each partition, and end.
         writer: name of the writer, and its folder of samples.
 
@@ -62,6 +63,9 @@ def record_samples(
         PipelineError: the cluster does not answer now or denies access; or the folder has other files, or
             samples of another cluster.
     """
+    if isinstance(groups, str):
+        raise wrong("groups", "a sequence of names", groups)
+    positive("every_s", every_s, "seconds")
     if timeout_s is None:
         timeout_s = min(max(every_s, _LEAST_TIMEOUT_S), _LONGEST_TIMEOUT_S)
     wanted = SamplerOptions(
@@ -85,15 +89,21 @@ def record_samples(
 
 
 def record_samples_once(
-    spark: SparkSession, settings: Mapping[str, Any], root: str, **which: Any
+    spark: SparkSession,
+    settings: Mapping[str, Any],
+    root: str,
+    *,
+    timeout_s: float = _LONGEST_TIMEOUT_S,
+    **which: Any,
 ) -> SamplesReport:
     """Take one sample of each partition, and land the samples with the checkpoint of the writer's stream.
 
-    Other arguments than ``every_s``, and errors, are those of `record_samples`, but ``timeout_s`` is 10 s by
-    default.  No sample at all is a `PipelineError` as well.
+    Takes the arguments of `record_samples` except ``every_s`` and ``available_now``.  Raises the same errors,
+    and a `PipelineError` if there is no sample at all.
     """
-    which = {"timeout_s": _LONGEST_TIMEOUT_S, **which, "every_s": _NO_PAUSE_S, "available_now": True}
-    report = record_samples(spark, settings, root, **which).finish()
+    report = record_samples(
+        spark, settings, root, every_s=_NO_PAUSE_S, available_now=True, timeout_s=timeout_s, **which
+    ).finish()
     if not report.rows:
         why = ", ".join(sorted(report.misses)) or _NOTHING
         raise PipelineError(f"nothing to sample: {why}")

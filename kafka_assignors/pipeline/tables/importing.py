@@ -1,8 +1,8 @@
 """Imports samples of other programs, such as a demo or a monitoring system.
 
-A line is a JSON object with the columns of ``SAMPLES`` except ``source`` and ``date``: ``time`` (ISO 8601
-with its offset to UTC, or ``Z``), ``group``, ``topic``, ``partition``, and, if known, ``begin_offset``,
-``end_offset``, ``committed_offset``.
+A line is a JSON object with the columns of ``SAMPLES`` except ``source`` and ``date``: ``time`` (such as
+``2026-11-22T23:30:00.25+01:00``, or with ``Z`` for UTC; at most six decimals), ``group``, ``topic``,
+``partition``, and, if known, ``begin_offset``, ``end_offset``, ``committed_offset``.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class ImportReport:
     Attributes:
         read: lines read.
         written: new samples.
-        known: lines whose time, group, topic and partition are those of an imported sample or of
-            another line.
+        known: valid lines that were not written, because a sample of the same time, group, topic and
+            partition was imported before, or is in another line of this import.
         problems: problem -> number of invalid lines.
     """
 
@@ -73,7 +73,7 @@ def import_samples(
             lines = spark.read.text(str(rows))
         else:
             lines = spark.createDataFrame(
-                [(json.dumps(row, default=_as_text),) for row in rows], "value string"
+                [(json.dumps(row, default=_as_json),) for row in rows], "value string"
             )
         parsed = lines.transform(parse_lines).persist()
         try:
@@ -82,8 +82,10 @@ def import_samples(
             parsed.unpersist()
 
 
-def _as_text(value: object) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+def _as_json(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value.item() if hasattr(value, "item") else str(value)  # a number of numpy, or any other object
 
 
 def parse_lines(lines: DataFrame) -> DataFrame:

@@ -94,7 +94,7 @@ class SkewWatch:
     def is_uneven(self, largest: int, least: int) -> bool:
         """Whether the largest load is too far above ``least``, its lower bound; a load of 0 never is.
 
-        A load that is uneven by one bound is uneven by every lower bound, too.
+        A load that is uneven by one bound is uneven by every smaller one, too.
         """
         policy = self._policy
         return largest > 0 and largest >= policy.threshold * least and largest - least >= policy.at_least

@@ -16,9 +16,9 @@ def copy_limits(history: TaskHistory, copies: int) -> tuple[Vector, Vector]:
 
     A process holds at most one copy of a task, so a process with many members may be full before its members
     have as many copies as others.  The other members then share the rest: ``high`` is their equal share,
-    rounded up, and ``low`` is less by the balance factor.  So a new member may get fewer copies than its
-    equal share: first those above ``high``; then, only while it has fewer than ``low``, some of members above
-    ``low``.
+    rounded up, and ``low`` is less by the balance factor.  A new member first gets what others have above
+    ``high``.  If it still has fewer than ``low``, it gets copies of members above ``low``, until it has
+    ``low``.  So it may stay below its equal share.
     """
     factor, size = history.options.balance_factor, len(history.process)
     low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -29,8 +29,8 @@ def copy_limits(history: TaskHistory, copies: int) -> tuple[Vector, Vector]:
         full = [members for members in open_processes if len(members) * copies > most * count]
         if not full:
             members_left = np.concatenate(open_processes)
-            high[members_left] = -(-copies // count)
-            low[members_left] = min(copies // count, max(-(-copies // count) - factor, 0))
+            share = -(-copies // count)
+            high[members_left], low[members_left] = share, max(share - factor, 0)
             break
         for members in full:
             low[members], high[members] = most // len(members), -(-most // len(members))
@@ -72,7 +72,7 @@ class _Moves:
         Returns:
             Whether there was such a move.
         """
-        if not (surplus > 0).any() or not (surplus < 0).any():
+        if not (surplus < 0).any():
             return False
         givers = np.flatnonzero(surplus > 0)
         for giver in givers[np.argsort(-surplus[givers], kind="stable")].tolist():
@@ -99,8 +99,8 @@ class _Moves:
     def along_chain(self, sources: Mask, sinks: Mask, *, with_new_copies: bool) -> bool:
         """Move standbys along the shortest chain from a source to a sink; return whether there is one.
 
-        Each member of the chain passes one standby on to the next.  New copies are built only with
-        ``with_new_copies``.
+        Each member of the chain passes one standby on to the next.  Without ``with_new_copies`` no
+        move adds a new copy.
         """
         if not sources.any() or not sinks.any():
             return False

@@ -47,7 +47,7 @@ class RolesNow(NamedTuple):
 def roles_now(
     history: TaskHistory, standing: list[int], active: list[int], standbys: list[list[int]]
 ) -> RolesNow:
-    """Return the target's roles where no member is more caught up, else those of the most caught-up ones."""
+    """Give each task its roles of the target; if others are more caught up, give the roles to these."""
     process = history.process
     now = RolesNow([], [], [], is_target=True)
     is_target = True

@@ -77,7 +77,8 @@ class WrittenRange:
 class _Producer(KafkaProducer):
     """A producer that `ChangelogWriter` closes.
 
-    At its own end ``KafkaProducer`` silences the log of all producers of the process, also the user's.
+    When ``KafkaProducer`` is garbage-collected, it silences the log of all producers of the process, also
+    the user's.  This class does not.
     """
 
     def __del__(self) -> None:

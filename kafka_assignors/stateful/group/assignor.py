@@ -275,8 +275,7 @@ class StatefulAssignor(Assignor):
         actives = {id: self._topology.tasks_of(_assigned(given)) for id, given in assignments.items()}
         owners = NO_OWNERS
         if version >= 2:
-            packed = self._packed_task_owners(actives, subscriptions)
-            owners = owners_if_small_enough(packed, len(assignments))
+            owners = self._packed_task_owners(actives, subscriptions)
         for member_id, assignment in assignments.items():
             assigned_tasks = actives[member_id]
             # A planned task that its old owner still holds moves in the next round.  Until then it is a
@@ -303,13 +302,18 @@ class StatefulAssignor(Assignor):
             joined = subscriptions.get(member_id)
             if isinstance(joined, stateful_subscription.Subscription) and joined.endpoint:
                 owners[joined.endpoint] = (*owners.get(joined.endpoint, ()), *sorted(tasks))
-        packed, problem = NO_OWNERS, ""
+        fitting, problem = NO_OWNERS, ""
         try:
             packed = pack_owners(owners)
+            fitting = owners_if_small_enough(packed, len(actives))
+            if fitting != packed:
+                problem = (
+                    f"{len(packed):,} bytes for each of {len(actives):,} members are too many for one record"
+                )
         except CodecError as error:
-            problem = f"members get no endpoints of tasks: {error}"
-        self._warn("owners", problem)
-        return packed
+            problem = str(error)
+        self._warn("owners", problem and f"members get no endpoints of tasks: {problem}")
+        return fitting
 
 
 def _without(tasks: Iterable[TaskId], others: Iterable[TaskId]) -> tuple[TaskId, ...]:

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from kafka_assignors.errors import ChangelogError, StateDamagedError, StateError, StateLockedError
+from kafka_assignors.errors import StateDamagedError, StateError, StateLockedError
 from kafka_assignors.stateful.changelog.reader import ChangelogReader
 from kafka_assignors.stateful.changelog.topics import KnownChangelogs
 from kafka_assignors.stateful.duties import Holdings
@@ -169,7 +169,8 @@ class OpenCopies:
             self._closed.forget(task)
             if task in self._tasks.actives:
                 raise error
-            self._retry_later(task, error)
+            if task in self._tasks.standby_tasks:
+                self._retry_later(task, error)
 
     def retry(self) -> None:
         """Try copies again that could not be used, and open or close those that the last turn left over."""
@@ -182,8 +183,6 @@ class OpenCopies:
         due = [task for task, retry_at in self._retry_at.items() if retry_at <= now]
         for task in due:
             del self._retry_at[task]
-        if any(self._lacks_changelog(task) for task in due):
-            self._changelogs.search()
         for task in due:
             if (active := self._tasks.actives.get(task)) is not None:
                 self.begin(active)
@@ -235,7 +234,7 @@ class OpenCopies:
             topic = self._topology[task[0]].changelog or f"of subtopology {task[0]}"
             self._changelogs.search()
             unknown = f"partition {task[1]} of changelog {topic} is not known yet: looking it up"
-            self._retry_later(task, ChangelogError(unknown))
+            self._retry_later(task, unknown)
             return None
         try:
             copy = Copy(task, self._changelogs.known.get(task), self._state_dir, self._stores)
@@ -249,8 +248,8 @@ class OpenCopies:
     def _lacks_changelog(self, task: Task) -> bool:
         return self._topology[task[0]].has_changelog and task not in self._changelogs.known
 
-    def _retry_later(self, task: Task, error: Exception) -> None:
-        log.error("task %s_%d: state cannot be used: %s; trying again in %.0f s", *task, error, _AGAIN_S)
+    def _retry_later(self, task: Task, why: object) -> None:
+        log.error("task %s_%d: state cannot be used: %s; trying again in %.0f s", *task, why, _AGAIN_S)
         self._retry_at[task] = self._clock() + _AGAIN_S
 
     def _give_to_reader(self, copy: Copy, waiter: ActiveTask | None) -> None:

@@ -19,6 +19,7 @@ from kafka_assignors.stateful.shutdown import Shutdown
 log = logging.getLogger("kafka_assignors")
 
 HEARTBEAT_WAIT_S = 0.1  # limit of a commit's wait for the response to a heartbeat
+_PAUSE = 4  # after a commit that leaves a repair, no other is due for this many times the time it took
 
 Batch = tuple[ActiveTask | None, TopicPartition, list[ConsumerRecord]]
 
@@ -89,12 +90,16 @@ class Processing:
         Returns:
             False if a commit was due and not complete.
         """
-        if self._clock() < self._next_commit:
+        began = self._clock()
+        if began < self._next_commit:
             return True
         try:
             return self.commit(wait_s)
         finally:  # a slow attempt may outlast the interval, and records need time between attempts
-            self._next_commit = self._clock() + self._interval_s
+            now = self._clock()
+            # A repair that the cluster does not answer takes long, and may not be over for hours.
+            pause_s = 0.0 if self._tasks.is_proven else _PAUSE * (now - began)
+            self._next_commit = now + max(self._interval_s, pause_s)
 
     @property
     def commit_age_s(self) -> float:

@@ -3,8 +3,8 @@
 No broker fences an ordinary producer.  The system may stop a process between the check of its lease and a
 write.  When the process continues, its old records may arrive after newer ones of the next owner.  A failed
 write may also arrive after its changes were undone.  In both cases the owner's next write begins at a higher
-offset than expected.  Then the owner compares the changelog from the expected offset on with its store,
-because a restore takes the last value of each key.
+offset than expected, or has other records in between.  Then the owner compares the changelog from the
+expected offset on with its store, because a restore takes the last value of each key.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ The section is an int32 number of bytes (0: no owners), and that many bytes comp
   is a uint8, or a uint16 if there are more than 255 endpoints.
 
 The broker keeps all members' assignments in one record, limited to a megabyte in most clusters.  With 10,000
-tasks on 100 endpoints the section takes 9 KB if owners are random, and less than 1 KB for a group's first
-plan.  `owners_if_small_enough` omits a section that is too large.
+tasks on 100 endpoints the section takes less than 1 KB for a group's first plan.  If owners are random, it
+takes 9 KB, which is too much for 100 members.  `owners_if_small_enough` omits a section that is too large.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def pack_owners(owners: Mapping[str, Iterable[Task]]) -> bytes:
     if not endpoints:
         return NO_OWNERS
     if len(endpoints) > _MOST or not endpoints[0]:
-        raise CodecError("too many endpoints, or an empty one")
+        raise CodecError("owners: too many endpoints, or an empty one")
     endpoint_of: dict[str, dict[int, int]] = {}
     for number, endpoint in enumerate(endpoints, 1):
         for name, partition in owners[endpoint]:

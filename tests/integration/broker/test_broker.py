@@ -207,6 +207,14 @@ def test_impossible_data_dir_is_named(tmp_path: Path, place: str) -> None:
         pass
 
 
+def test_directory_of_an_unknown_user_is_named() -> None:
+    with (
+        pytest.raises(BrokerError, match=r"^cannot find the broker's directory ~no-such-user/kafka: "),
+        development_broker("jars", data_dir="~no-such-user/kafka"),
+    ):
+        pass
+
+
 @pytest.mark.parametrize("limit_bytes", [100, long(100_000)], ids=["at once", "once the JVM runs"])
 def test_file_size_limit_is_one_line(tmp_path: Path, limit_bytes: int) -> None:
     import resource

@@ -273,6 +273,11 @@ def test_recording_without_any_sample_is_an_error(
         record_samples_once(spark, settings, root, groups_like=names.group())
     with pytest.raises(OptionError, match="groups"):
         record_samples_once(spark, settings, root)
+    with pytest.raises(OptionError, match="groups: expected a sequence of names"):
+        record_samples_once(spark, settings, root, groups="billing")
+    wrong: Any = "10"
+    with pytest.raises(OptionError, match="every_s"):
+        record_samples(spark, settings, root, groups=["g"], every_s=wrong)
     unreachable = settings_of(f"127.0.0.1:{free_ports(1)[0]}")
     with pytest.raises(PipelineError, match=r"^(no broker answers|the cluster did not answer)"):
         record_samples_once(spark, unreachable, root, groups=["g"], timeout_s=2.0)

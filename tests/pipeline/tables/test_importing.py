@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
@@ -59,7 +60,8 @@ def test_import_reads_only_its_own_samples_of_the_same_days(spark: SparkSession,
         damaged = root / "samples" / folder / "part-0.parquet"
         damaged.parent.mkdir(parents=True)
         damaged.write_bytes(b"PAR1")
-    assert import_samples(spark, [line(), line(partition=1)], str(root)) == ImportReport(2, 1, 1, {})
+    of_numpy = line(partition=np.int64(1), end_offset=np.int64(10))
+    assert import_samples(spark, [line(), of_numpy], str(root)) == ImportReport(2, 1, 1, {})
 
 
 @pytest.mark.long

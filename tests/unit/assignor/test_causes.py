@@ -12,8 +12,8 @@ from kafka.metrics import Metrics
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import Assignor, CooperativeStickyAssignor, PlanReport, RangeAssignor, StickyAssignor
-from kafka_assignors.assignor import base
 from kafka_assignors.assignor import causes as causes_module
+from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.metrics import Recorder
 from kafka_assignors.plan.cause import Cause
@@ -399,7 +399,7 @@ def test_plan_that_cannot_be_encoded_has_no_second_round(
     """The fallback's plan, which replaces it, has none."""
     group.join("c")
     with monkeypatch.context() as patched:
-        patched.setattr(base.convert, "encode_assignment", None)
+        patched.setattr(convert, "encode_assignment", None)
         group.round()
     assert "second-round" not in group.round()
 

@@ -66,7 +66,8 @@ def test_replay_carries_out_its_churn_and_drains(group: FakeGroup, tmp_path: Pat
     steps = ["join m3", "leave m1", "kill m2"]
     assert [f"{step['kind']} {step['member']}" for step in result["steps"]] == steps
     assert [line for line in lines if line in steps] == steps
-    assert any(line.startswith("the replay, range: leave m1 (") for line in lines)
+    # On a busy machine a step may be over before its progress is shown.
+    assert any(line.startswith(f"the replay, range: {step} (") for step in steps for line in lines)
     assert (result["fault"], result["lost"], result["owned_at_end"]) == ("", 0, 4)
     assert result["produced"] == result["processed"] == 120
     assert group.left == ["m1", "m3"]

@@ -84,6 +84,7 @@ class Broker:
         self.sent: list[str] = []
         self.errors: dict[str, KafkaError] = {}
         self.size_error = 0
+        self.refusal = 29  # error code of the topics other than ``t``
 
     async def send(self, request: Any, node: int | None = None) -> Any:
         kind = type(request).__name__.removesuffix("Request")
@@ -101,7 +102,7 @@ class Broker:
         return SimpleNamespace(
             results=[
                 SimpleNamespace(
-                    error_code=29 * (each.resource_name != "t"),
+                    error_code=self.refusal * (each.resource_name != "t"),
                     error_message=None,
                     resource_name=each.resource_name,
                     configs=configs,
@@ -176,6 +177,14 @@ def test_failure_that_passes_is_asked_again_at_the_next_look(error: KafkaError, 
     assert looks.look(T0) == looks.look(T0) == {}
     assert looks.broker.sent == ["DescribeConfigs"] * asked
     assert len(looks.notes) == 1
+
+
+@pytest.mark.parametrize(("code", "asked"), [(3, 2), (29, 1)])
+def test_topic_that_a_broker_does_not_know_yet_is_asked_again_at_the_next_look(code: int, asked: int) -> None:
+    looks = Looks()
+    looks.broker.refusal = code
+    assert looks.look(DENIED) == looks.look(DENIED) == {}
+    assert looks.broker.sent == ["DescribeConfigs"] * asked
 
 
 def test_limits_are_requested_once_a_topic() -> None:

@@ -202,3 +202,43 @@ def test_failure_after_the_stop_is_ignored(log: pytest.LogCaptureFixture) -> Non
     feeding.batch(records(a=1))
     feeding.close()
     assert (feeding.fed, feeding.unfed, feeding.down, log.messages) == (0, 0, None, [])
+
+
+def test_thread_that_cannot_start_fails_no_batch(
+    monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture
+) -> None:
+    """The container is at its limit of processes."""
+    topic = Topic()
+    feeding = feeding_to(topic.begin)
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        feeding.batch(records(a=1))
+    assert "can't start new thread" in str(feeding.down)
+    assert "can't start new thread" in log.text
+    feeding.batch(records(a=2))
+    until(lambda: feeding.down is None)
+    feeding.close()
+    assert topic.written
+
+
+def test_feed_is_down_until_the_batch_that_failed_is_caught_up() -> None:
+    """The write of the batch before it succeeds meanwhile."""
+    topic = Away()
+
+    def read(rows: Records) -> Records:
+        if "fault" in rows:
+            raise PipelineError("no memory")
+        return rows
+
+    feeding = feeding_to(topic.begin, read)
+    feeding.batch(records(a=1))
+    topic.begun.get(timeout=PATIENCE_S)
+    feeding.batch(records(fault=2))
+    topic.ends.put(None)
+    until(lambda: topic.written)
+    feeding.close()
+    assert str(feeding.down) == "no memory"

@@ -595,19 +595,20 @@ def test_all_members_get_the_owners_by_endpoint() -> None:
     }
 
 
+@pytest.mark.parametrize("limit", ["MOST_TASKS", "MOST_BYTES"])
 def test_group_with_too_many_tasks_for_endpoints_still_gets_copies(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, limit: str
 ) -> None:
-    monkeypatch.setattr(owners_section, "MOST_TASKS", 3)
+    monkeypatch.setattr(owners_section, limit, 3)
     a, b = Member("a", endpoint="a:1", num_standby_replicas=1), Member("b", endpoint="b:1")
     settled(a, b)
     now = round_of(a, b, generation=20)
     assert {*now["a"].standbys, *now["b"].standbys} == tasks(0, 1, 2, 3)
     assert now["a"].owners == {}
     assert caplog.text.count("members get no endpoints of tasks") == 1
-    monkeypatch.setattr(owners_section, "MOST_TASKS", 100)
+    monkeypatch.setattr(owners_section, limit, 1000)
     assert round_of(a, b, generation=21)["a"].owners
-    monkeypatch.setattr(owners_section, "MOST_TASKS", 3)
+    monkeypatch.setattr(owners_section, limit, 3)
     round_of(a, b, generation=22)
     assert caplog.text.count("members get no endpoints of tasks") == 2
 

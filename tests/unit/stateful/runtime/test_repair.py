@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -133,6 +135,23 @@ def test_repairs_share_the_time_of_the_lease(bench: Bench, monkeypatch: pytest.M
     assert bench.cluster.did == ["changelog", "offsets", "read"]
     assert bench.processing.commit()
     assert (bench.in_log(0)[b"a"], bench.in_log(1)[b"a"]) == (b"2", b"2")
+
+
+def test_repairs_that_wait_leave_time_for_records(tmp_path: Path) -> None:
+    with closing(Bench(tmp_path, interval_s=1.0)) as bench:
+        replace_value(bench)
+        bench.process(T0, b"b")
+
+        def wait(*_: object) -> dict[bytes, bytes | None]:
+            bench.now += 20.0
+            bench.cluster.on_read = wait
+            raise KafkaTimeoutError("away")
+
+        bench.cluster.on_read = wait
+        for _ in range(10):
+            bench.now += 10.0
+            assert bench.processing.commit_if_due()
+    assert bench.cluster.did.count("read") == 2
 
 
 def test_every_failed_repair_is_reported(
