@@ -25,7 +25,7 @@ from kafka_assignors.background import Background
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.connector import connector_options
-from kafka_assignors.pipeline.faults import as_pipeline_error
+from kafka_assignors.pipeline.faults import as_pipeline_error, is_slow_worker
 from kafka_assignors.pipeline.feed.feed import Feed, landed_records, newest_records, write_feed
 from kafka_assignors.pipeline.feed.feeding import Feeding
 from kafka_assignors.pipeline.maintenance.job import Maintenance, maintain
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 _CHECK_EVERY_S = 0.5  # interval of checks of ``stop`` and of the streams
+_PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # before the commits are recorded again, after slow workers
 _MODEL_EVERY_S = 60.0
 _SET_BACK_S = 1.0  # the streams restart if the clock is set back by more
 
@@ -120,8 +121,8 @@ def run_pipeline(
     Args:
         spark: the session; it needs ``session.STREAMING``.
         options: options of the pipeline.
-        stop: ends the pipeline when set; short batches are finished first.  None: process the existing
-            records, and end.
+        stop: ends the pipeline when set.  A running batch has 5 s to end, the model's 30 s; the next run
+            repeats an interrupted one.  None: process the existing records, and end.
         on_report: called with the report about twice a second, but not during a restart.  With ``stop``
             None, called after the recording (if there is a model) and before the maintenance.  An exception
             in it ends the pipeline.
@@ -132,7 +133,7 @@ def run_pipeline(
     Raises:
         PipelineError: the cluster does not answer at the start or denies access, the folder belongs to
             another pipeline, or the first batch of a recorder or of the model failed.  If it failed because
-            Python workers of Spark start too slowly, it has been tried seven times.
+            Python workers of Spark start too slowly, it has been tried seven times, with ``stop`` None once.
         OptionError: a setting is invalid.
     """
     report = PipelineReport()
@@ -226,17 +227,26 @@ def _catch_up(
 
     This also shows whether the topic can be read.
     """
-    recording = record_offsets(
-        spark, options.settings, options.root, **options.group_arguments, available_now=True
-    )
-    try:
-        with as_pipeline_error("recording existing commits"):
-            while not (recording.query.awaitTermination(_CHECK_EVERY_S) or stop.is_set()):
-                report.offsets = recording.report()
-                on_report(report)
-    finally:
-        report.offsets = recording.stop()
-    return report.offsets
+    pauses_s, landed = list(_PAUSES_S), OffsetsReport()
+    while True:
+        recording = record_offsets(
+            spark, options.settings, options.root, **options.group_arguments, available_now=True
+        )
+        try:
+            with as_pipeline_error("recording existing commits"):
+                while not (recording.query.awaitTermination(_CHECK_EVERY_S) or stop.is_set()):
+                    report.offsets = landed + recording.report()
+                    on_report(report)
+                break
+        except PipelineError as error:
+            if not pauses_s or not is_slow_worker(error):
+                raise
+            _LOG.warning("%s; trying again in %.0f s", error, pauses_s[0])
+        finally:
+            report.offsets = landed = landed + recording.stop()
+        if stop.wait(pauses_s.pop(0)):
+            break
+    return landed
 
 
 def _run(

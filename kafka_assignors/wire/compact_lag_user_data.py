@@ -1,8 +1,8 @@
 """User data of the strategies that plan by lag, for groups whose record would be too large (version 1).
 
 int16 version; int32 generation of the claims; uint8 whether the member still owns them; the claims
-(`compact_ownership`); int32 age of the lags (milliseconds); int32 capacity in parts of 1,024, or, if
-negative, minus the code (module `rates`) of a measured service rate; uint8 whether a set of partitions
+(`compact_ownership`); int32 age of the lags (milliseconds); int32: the capacity in parts of 1,024,
+or, below 0, a measured service rate as -1 times its code (module `rates`); uint8 whether a set of partitions
 follows, and the set (`compact_ownership`); int32 number of bytes, and the lags, compressed (zlib): a byte for
 each partition of the set, or else of the claims, in order; int32 number of bytes, and the arrival `rates` of
 the same partitions.

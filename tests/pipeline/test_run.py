@@ -15,6 +15,7 @@ from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline import run
 from kafka_assignors.pipeline.model.job import LoadReport
+from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
 from kafka_assignors.pipeline.run import (
     PipelineOptions,
     PipelineReport,
@@ -126,6 +127,51 @@ def test_streams_are_restarted_once_after_the_clock_was_set_back(
         maintenance=cast(Any, maintenance),
     )
     assert restarted == restarts
+
+
+class SlowRecorder:
+    """A recorder of commits whose Python worker starts too slowly, as often as ``slow`` says."""
+
+    def __init__(self, slow: int) -> None:
+        self.slow = slow
+        self.starts = 0
+        self.query = SimpleNamespace(awaitTermination=self._await)
+
+    def __call__(self, *_: object, **__: object) -> SlowRecorder:
+        self.starts += 1
+        return self
+
+    def _await(self, _: float) -> bool:
+        if self.starts <= self.slow:
+            raise RuntimeError("Python worker failed to connect back")
+        return True
+
+    def report(self) -> OffsetsReport:
+        return OffsetsReport(records=int(self.starts > self.slow))
+
+    stop = report
+
+
+@pytest.mark.parametrize("slow", [0, 6, 7])
+def test_existing_commits_are_recorded_again_after_a_slow_worker(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, slow: int
+) -> None:
+    recorder = SlowRecorder(slow)
+    monkeypatch.setattr(run, "record_offsets", recorder)
+    monkeypatch.setattr(run, "_PAUSES_S", (0.0,) * 6)
+    report, stop = PipelineReport(), threading.Event()
+    options = PipelineOptions("root", {}, sampler=False, offsets_topic=True)
+
+    def catch_up() -> OffsetsReport:
+        return run._catch_up(cast(Any, None), options, report, stop, lambda _: None)
+
+    if slow > 6:
+        with pytest.raises(PipelineError, match="a Python worker of Spark did not start within 10 s"):
+            catch_up()
+    else:
+        assert catch_up() == report.offsets == OffsetsReport(records=1)
+    assert recorder.starts == min(slow + 1, 7)
+    assert len(caplog.messages) == min(slow, 6)
 
 
 def test_ended_java_is_an_error_of_one_line() -> None:

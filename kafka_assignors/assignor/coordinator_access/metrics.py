@@ -48,7 +48,7 @@ def record_metrics(coordinator: ConsumerCoordinator) -> None:
 
         if recorder.is_enabled:
             _wrap_join(coordinator, recorder)
-            # Only our strategies call ``end_join``.  With others, the SyncGroup response ends the join.
+            # The SyncGroup response ends the join, whichever strategy planned.
             add_step(coordinator, "_process_sync_group_response", end_join)
             _wrap_listener(coordinator, recorder)
 

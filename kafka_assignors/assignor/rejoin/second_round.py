@@ -39,9 +39,9 @@ class SecondRound:
     not own, and then revokes nothing: kafka-python's own cooperative members repeat the claims of a lost
     membership, and a broken client may claim anything.  So the leader requests rounds, too, and counts them.
 
-    A round is not counted if the member's claim is older than the first round of the hold.  The member is
-    then busy: it joined outside ``poll()``, and has not applied an assignment since that first round.  At its
-    next ``poll()`` it revokes the partition and requests a round.  This wait ends after
+    The first round of a hold is counted.  A later one is not if the member's claim is older than that first
+    round.  The member is then busy: it joined outside ``poll()``, and has not applied an assignment since.
+    At its next ``poll()`` it revokes the partition and requests a round.  This wait ends after
     ``max_poll_interval_ms``.  But a claim from before this member id's first join comes from a lost
     membership: there is nothing to revoke, so the round is counted.
 
@@ -65,7 +65,8 @@ class SecondRound:
         The counted rounds of a hold:
 
         - 1 and 2 hold the partition back, because the claimant may have missed the first;
-        - 3 assigns it to the claimant, if that subscribes to the topic, which makes the claim true;
+        - 3 assigns it to the claimant, so that its next claim is true, or to the new owner, if the claimant
+          does not subscribe to the topic;
         - 4 and 5 hold it back again;
         - from 6 on, a claimant that still claims the partition keeps it.
         """

@@ -134,12 +134,13 @@ def command(
         _plan_stateful(file, content, options, as_json=output == "json", everything=everything)
         return
     settings = {} if file is not None else client_settings(bootstrap, config)
-    problem = _from_file(file, content) if file else Problem(*read_live_group(settings, str(group_id)))
+    in_file = None if file is None else _from_file(file, content, strategy)
+    problem = in_file or Problem(*read_live_group(settings, str(group_id)))
     given = dict(named_value(text) for text in options)
     with as_usage_error("--strategy"):
         own = [load_strategy(strategy)] if strategy is not None and strategy not in STRATEGIES else []
-    in_file = {name: value for name, value in problem.options.items() if name not in given}
-    check_options("options.", in_file, own)
+    of_file = {name: value for name, value in problem.options.items() if name not in given}
+    check_options("options.", of_file, own)
     check_options("--option ", given, own)
     if compare:
         kinds = [*STRATEGIES.values(), *own]
@@ -209,11 +210,12 @@ def _plan_stateful(
         show(stateful_table(group, plan, everything=everything))
 
 
-def _from_file(file: BinaryIO, content: object) -> Problem:
+def _from_file(file: BinaryIO, content: object, strategy: str | None) -> Problem:
     with as_usage_error(_name(file)):
         problem = parse_problem(content)
-    if problem.strategy is not None:
-        _strategy(problem.strategy, None)  # refuses an unknown one even if --strategy names another
+    # An unknown one is refused even if --strategy names another, but not if the user's own class may have it.
+    if problem.strategy is not None and ":" not in (strategy or ""):
+        _strategy(problem.strategy, None)
     return problem
 
 

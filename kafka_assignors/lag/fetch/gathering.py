@@ -18,7 +18,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafka_assignors.lag.arithmetic import begin_matters, lag
 from kafka_assignors.lag.fetch import requests
-from kafka_assignors.lag.fetch.errors import is_retriable, is_retriable_error, lag_error, reason
+from kafka_assignors.lag.fetch.errors import is_retriable, is_retriable_error, is_silence, lag_error, reason
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.sending import Sender
 from kafka_assignors.lag.reading import Offsets, Reading
@@ -85,7 +85,7 @@ class Gathering:
             LagError: no lag is known because the fetch failed.
         """
         lags, offsets, missing = {}, {}, {}
-        silence = None  # the error of a broker that did not answer, if a lag is missing because of it
+        unread = None  # why the last lag without a reason of its own is missing; None: each has one
         reset = self._settings.reset
         for tp in self.wanted:
             end, begin = self._ends.get(tp), self._begins.get(tp)
@@ -99,16 +99,17 @@ class Gathering:
                 missing[tp] = why
             else:
                 cause = self._unanswered.get(tp) or self.failure or self._link.connection_failure
-                silence = cause or KafkaTimeoutError("no response")
-                missing[tp] = str(lag_error(silence))
-        if silence is not None and not lags:
-            raise lag_error(self.failure or silence) from silence
+                unread = cause or KafkaTimeoutError("no response")
+                missing[tp] = str(lag_error(unread))
+        if unread is not None and not lags:
+            raise lag_error(self.failure or unread) from unread
         return Reading(lags, offsets, missing)
 
     @property
     def connection_failed(self) -> bool:
-        """Whether to use a new link next: an error ended the fetch early, or a broker did not answer."""
-        return self.failure is not None or any(not self._is_done(tp) for tp in self._unanswered)
+        """Whether to use a new link next, because a broker did not answer."""
+        ended_early = self.failure is not None and is_silence(self.failure)
+        return ended_early or any(not self._is_done(tp) for tp in self._unanswered)
 
     # --- requests ---
 

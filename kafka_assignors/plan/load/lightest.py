@@ -23,7 +23,7 @@ class Lightest(NamedTuple):
 
     Attributes:
         load: the lowest largest load found.
-        enough: a largest load that counts as equally good, and may take fewer moves.
+        enough: a plan with a largest load up to this counts as equally good, and may need fewer moves.
         exchanges: exchanges from the given plan that lower its largest load towards ``load``, but may not
             reach it.
         owners: a plan whose largest load is ``load``.

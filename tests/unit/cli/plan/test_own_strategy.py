@@ -89,6 +89,12 @@ def test_file_cannot_name_a_class() -> None:
     assert f"strategy: unknown '{OWN}:ToTheFirst'" in usage(problem=problem)
 
 
+def test_file_may_have_the_name_of_the_class() -> None:
+    problem = TWO_AND_ONE_MORE | {"strategy": "to-the-first"}
+    assert "or --strategy MODULE:CLASS for your own" in usage(problem=problem)
+    assert call("--strategy", f"{OWN}:ToTheFirst", problem=problem).exit_code == 0
+
+
 def test_guides_command_prints_the_output_on_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,6 +168,7 @@ def test_denied_group_raises(cluster: Cluster) -> None:
     with pytest.raises(LagDeniedError, match="group 'g'"):
         cluster.fetch()
     assert cluster.now == 0
+    assert not cluster.gathering.connection_failed, "the broker answered"
 
 
 @pytest.mark.parametrize("error", [KafkaConnectionError("gone"), UnknownBrokerIdError(2)])
