@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.pipeline.backtest.job import SERIES, schema
@@ -123,8 +124,9 @@ def save_results(spark: SparkSession, folder: Storage, results: Results) -> None
     with as_pipeline_error(f"writing {folder.root}/{RESULTS_NAME}"):
         table = spark.createDataFrame(pa.Table.from_pylist(rows, schema(RESULTS)))
         table.coalesce(1).write.parquet(folder.at(_UNFINISHED), "overwrite", compression="zstd")
-        [part] = folder.files(f"{_UNFINISHED}/part-*")
-        folder.move(part, RESULTS_NAME)
+        written = folder.sizes(quote(folder.at(_UNFINISHED), safe="/:"))  # its folder may have a colon
+        [part] = (name for name in written if name.startswith("part-"))
+        folder.move(f"{_UNFINISHED}/{part}", RESULTS_NAME)
         for left in (_UNFINISHED, f".{RESULTS_NAME}.crc"):  # a checksum moves with its file on a local disk
             folder.remove(left)
     for name, text in files.items():
