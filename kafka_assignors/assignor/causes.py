@@ -111,9 +111,9 @@ class Causes:
         """
         if self._leading is None:
             self._check_generation(access)
-            last = self._led or _Round(GroupSnapshot({}), self._began)
-            self._leading = replace(last, requests=frozenset())
-        self._leading = replace(self._leading, has_second=False)  # also if the strategy failed after `find`
+            self._leading = self._led or _Round(GroupSnapshot({}), self._began)
+        # Also if the strategy failed after `find`.
+        self._leading = replace(self._leading, requests=frozenset(access.rejoin_causes), has_second=False)
 
     def find(self, access: CoordinatorAccess, result: Rebalance) -> tuple[RebalanceCause, ...]:
         """Return the causes of this rebalance, in the order of ``Cause``; at least one."""

@@ -199,9 +199,8 @@ def _directory(data_dir: str | Path | None) -> Iterator[tuple[Path, int]]:
         if data_dir is None:
             shutil.rmtree(root, ignore_errors=True)
         if isinstance(error, OSError):
-            raise BrokerError(
-                f"cannot start the broker in {error.filename or root}: {error.strerror}"
-            ) from error
+            what = f"{error.filename}: " if error.filename else ""
+            raise BrokerError(f"cannot start the broker in {root}: {what}{error.strerror}") from error
         raise
 
 

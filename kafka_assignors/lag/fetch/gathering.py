@@ -107,8 +107,10 @@ class Gathering:
 
     @property
     def connection_failed(self) -> bool:
-        """Whether to use a new link next, because a broker did not answer."""
-        ended_early = self.failure is not None and is_silence(self.failure)
+        """Whether to use a new link next: a broker did not answer, or this link never connected."""
+        ended_early = self.failure is not None and (
+            is_silence(self.failure) or self._link.connection_failure is not None
+        )
         return ended_early or any(not self._is_done(tp) for tp in self._unanswered)
 
     # --- requests ---

@@ -307,9 +307,7 @@ class StatefulAssignor(Assignor):
             packed = pack_owners(owners)
             fitting = owners_if_small_enough(packed, len(actives))
             if fitting != packed:
-                problem = (
-                    f"{len(packed):,} bytes for each of {len(actives):,} members are too many for one record"
-                )
+                problem = f"they do not fit into one record for {len(actives):,} members"
         except CodecError as error:
             problem = str(error)
         self._warn("owners", problem and f"members get no endpoints of tasks: {problem}")

@@ -171,6 +171,8 @@ class OpenCopies:
                 raise error
             if task in self._tasks.standby_tasks:
                 self._retry_later(task, error)
+            else:  # it is opened again when it is needed
+                log.warning("task %s_%d: state cannot be used: %s", *task, error)
 
     def retry(self) -> None:
         """Try copies again that could not be used, and open or close those that the last turn left over."""

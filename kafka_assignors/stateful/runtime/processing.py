@@ -27,7 +27,8 @@ Batch = tuple[ActiveTask | None, TopicPartition, list[ConsumerRecord]]
 class Processing:
     """Passes records to the application's callback, and commits.  Not thread-safe.
 
-    Commits are ``commit_interval_s`` apart, also in the middle of a batch.  Beyond ``max_uncommitted_bytes``
+    Commits are ``commit_interval_s`` apart, also in the middle of a batch; further apart while a repair has
+    to wait.  Beyond ``max_uncommitted_bytes``
     of uncommitted changes, nothing is processed until a commit succeeds or tasks are revoked.
     """
 
@@ -93,13 +94,15 @@ class Processing:
         began = self._clock()
         if began < self._next_commit:
             return True
+        is_complete = False
         try:
-            return self.commit(wait_s)
+            is_complete = self.commit(wait_s)
+            return is_complete
         finally:  # a slow attempt may outlast the interval, and records need time between attempts
             now = self._clock()
             # A repair that the cluster does not answer takes long, and may not be over for hours.
-            pause_s = 0.0 if self._tasks.is_proven else _PAUSE * (now - began)
-            self._next_commit = now + max(self._interval_s, pause_s)
+            has_repair = is_complete and not self._tasks.is_proven
+            self._next_commit = now + max(self._interval_s, _PAUSE * (now - began) if has_repair else 0.0)
 
     @property
     def commit_age_s(self) -> float:
@@ -171,6 +174,7 @@ class Processing:
         if self.commit(HEARTBEAT_WAIT_S):
             return True
         self._is_full = True
+        self._next_commit = min(self._next_commit, self._clock() + self._interval_s)
         log.warning(
             "%d bytes of changes cannot be committed now: processing waits for a commit",
             self._uncommitted_bytes(),

@@ -68,7 +68,7 @@ class BackgroundProducer:
         except KafkaTimeoutError:  # records may be pending after a failure, which must be shown
             # close() gave up before it ended the thread, which would try to connect in later tests.
             self._producer._sender.force_close()
-            self._producer._sender.join()
+            self._producer._sender.join(PATIENCE_S)
 
     def end(self) -> None:
         """Stop writing; returns when all records are acknowledged."""
