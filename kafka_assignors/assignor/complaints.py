@@ -42,7 +42,10 @@ class Complaints:
             self.add(member_id, f"subscribes to unknown topic{'s' * (len(topics) > 1)} {examples}")
 
     def about_claims(self, claims: Claims) -> None:
-        """Report claims on unknown partitions, and on those that a more senior member claims, equally new."""
+        """Report claims on unknown partitions, and on those that a more senior member claims, too.
+
+        Two claims on a partition are reported only if they have the same generation: else the newer one wins.
+        """
         for member_id, count in claims.refused.items():
             self.add(member_id, f"claims {_partitions(count)} that do{_es(count)} not exist")
         for member_id, (other, count) in claims.disputed.items():

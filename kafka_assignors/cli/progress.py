@@ -68,8 +68,7 @@ class ProgressView:
         """Show the state of the current step.
 
         The plain line, by default ``text``, is printed at intervals, or now with ``at_once``; never twice in
-        a row.  ``note`` is
-        shown beside the bar.  ``total`` None: unknown.
+        a row.  ``note`` is shown beside the bar.  ``total`` None: unknown.
         """
         line = text if line is None else line
         if self._bar is not None:

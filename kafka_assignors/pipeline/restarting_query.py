@@ -12,8 +12,10 @@ from kafka_assignors.pipeline.faults import is_slow_worker, pipeline_error
 
 log = logging.getLogger(__name__)
 
-_FIRST_PAUSE_S = 1.0
-_LONGEST_PAUSE_S = 60.0
+PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""Pauses after the first failures; also how often a query is restarted because Python workers are slow."""
+
+_LONGEST_PAUSE_S = 60.0  # after more failures
 
 
 class RestartingQuery:
@@ -50,7 +52,7 @@ class RestartingQuery:
         self._now = now
         self._has_worked = has_worked
         self._past = before  # the sum of the reports of earlier work and of the queries that ended
-        self._pause_s = _FIRST_PAUSE_S
+        self._failures = 0  # since the last long run
         self._restart_at = 0.0
         self.down: KafkaAssignorsError | None = None
         self._running: Any = start()
@@ -105,13 +107,14 @@ class RestartingQuery:
         report = self.stop()
         if self._has_worked is None or self._has_worked(report):
             if self._now() - self._since > _LONGEST_PAUSE_S:  # after a long run, this is a new fault
-                self._pause_s = _FIRST_PAUSE_S
-        elif not (is_slow_worker(cause) and self._pause_s < _LONGEST_PAUSE_S):
+                self._failures = 0
+        elif not (is_slow_worker(cause) and self._failures < len(PAUSES_S)):
             raise pipeline_error(cause, self._name) if cause else PipelineError(f"{self._name}: {error}")
         self._schedule_restart(error)
 
     def _schedule_restart(self, error: KafkaAssignorsError) -> None:
-        log.warning("%s: %s; trying again in %.0f s", self._name, error, self._pause_s)
+        pause_s = PAUSES_S[self._failures] if self._failures < len(PAUSES_S) else _LONGEST_PAUSE_S
+        log.warning("%s: %s; trying again in %.0f s", self._name, error, pause_s)
         self.down = error
-        self._restart_at = self._now() + self._pause_s
-        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        self._restart_at = self._now() + pause_s
+        self._failures += 1

@@ -35,7 +35,7 @@ from kafka_assignors.pipeline.record.offsets import record_offsets, record_offse
 from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
 from kafka_assignors.pipeline.record.sample_report import SamplesReport
 from kafka_assignors.pipeline.record.samples import record_samples, record_samples_once
-from kafka_assignors.pipeline.restarting_query import RestartingQuery
+from kafka_assignors.pipeline.restarting_query import PAUSES_S, RestartingQuery
 from kafka_assignors.pipeline.tables.storage import Storage
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 _CHECK_EVERY_S = 0.5  # interval of checks of ``stop`` and of the streams
-_PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # before the commits are recorded again, after slow workers
 _MODEL_EVERY_S = 60.0
 _SET_BACK_S = 1.0  # the streams restart if the clock is set back by more
 
@@ -133,7 +132,7 @@ def run_pipeline(
     Raises:
         PipelineError: the cluster does not answer at the start or denies access, the folder belongs to
             another pipeline, or the first batch of a recorder or of the model failed.  If it failed because
-            Python workers of Spark start too slowly, it has been tried seven times, with ``stop`` None once.
+            Python workers of Spark start too slowly, it has been tried seven times (``stop`` None: once).
         OptionError: a setting is invalid.
     """
     report = PipelineReport()
@@ -227,7 +226,7 @@ def _catch_up(
 
     This also shows whether the topic can be read.
     """
-    pauses_s, landed = list(_PAUSES_S), OffsetsReport()
+    pauses_s, landed = list(PAUSES_S), OffsetsReport()
     while True:
         recording = record_offsets(
             spark, options.settings, options.root, **options.group_arguments, available_now=True

@@ -146,9 +146,9 @@ class LagBound:
         return best
 
     def _sets(self) -> Iterator[Mask]:
-        """Yield the sets of topics to examine: that of all topics, and those of unequal subscriptions.
+        """Yield the sets of topics to examine.
 
-        With these, it is the most crowded set, and each kind if there are few.
+        First all topics; with unequal subscriptions also the most crowded set, and each kind if few.
         """
         yield self._topics
         subscribed = self._group.subscribed[self._topics]
@@ -208,8 +208,8 @@ class LagBound:
         If e members have more than k of them, they have at least e k + r together, because each other member
         has at most k.  If e is above r, take any r of these members instead: each has at least k + 1, so
         together they have at least r k + r.  These partitions weigh at least as much as the e k + r lightest
-        of the heaviest.  The lightest partitions of all fill the e members up
-        to their minimum count.  One of the e members carries at least the e-th part of the total.
+        of the heaviest.  The lightest partitions of all fill the e members up to their minimum count.  One of
+        the e members carries at least 1 / e of the total.
         """
         e = np.arange(1, r + 1)
         theirs = e * k + r

@@ -62,6 +62,7 @@ def age_periods(
     The age rises by one second each second.  When one record is read and the next becomes the oldest, it
     falls by the time between their arrivals.  So its slope changes at the given times, and when the group has
     read all records that arrived before one of them.
+
     Time after ``until`` does not count; ``until`` is one of ``times_s`` or later.  Periods before ``since``,
     one of ``times_s``, are left out.
     """

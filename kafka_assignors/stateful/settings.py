@@ -54,7 +54,8 @@ class RuntimeOptions:
         rack: this member's rack; standbys go to other racks.
         endpoint: ``host:port`` where others can query this member's state; ``duties.owners`` has those of all
             members, while they fit into the group's record.
-        commit_interval_ms: time between commits of changelog, store and offsets; longer while a repair waits.
+        commit_interval_ms: time between commits of changelog, store and offsets; it is longer while the
+            cluster does not let the member read a changelog in which a late record replaced a value.
         before_commit: ``before_commit(offsets, timeout_s)``, called before each commit with the offsets to be
             committed, by partition, and the seconds the call may take.  Flush here the records that
             ``process`` sent with your own producer (docs/guides/state-output.md).  If it raises, nothing is

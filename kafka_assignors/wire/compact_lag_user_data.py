@@ -1,11 +1,11 @@
 """User data of the strategies that plan by lag, for groups whose record would be too large (version 1).
 
 int16 version; int32 generation of the claims; uint8 whether the member still owns them; the claims
-(`compact_ownership`); int32 age of the lags (milliseconds); int32: the capacity in parts of 1,024,
-or, below 0, a measured service rate as -1 times its code (module `rates`); uint8 whether a set of partitions
-follows, and the set (`compact_ownership`); int32 number of bytes, and the lags, compressed (zlib): a byte for
-each partition of the set, or else of the claims, in order; int32 number of bytes, and the arrival `rates` of
-the same partitions.
+(`compact_ownership`); int32 age of the lags (milliseconds); int32 capacity in parts of 1,024, or, if the
+capacity is measured, -1 times the code of the service rate (module `rates`); uint8 whether a set of
+partitions follows, and the set (`compact_ownership`); int32 number of bytes, and the lags, compressed (zlib):
+a byte for each partition of the set, or else of the claims, in order; none if no lag is known; int32 number
+of bytes, and the arrival `rates` of the same partitions.
 
 A lag's byte: 0 is unknown, 1 is no lag, n from 2 to 255 is a lag of 2^((n - 2) / 4) records, rounded.  So a
 lag is within 9 % and half a record.  A member with this user data lists no owned partitions in its

@@ -158,7 +158,7 @@ def test_existing_commits_are_recorded_again_after_a_slow_worker(
 ) -> None:
     recorder = SlowRecorder(slow)
     monkeypatch.setattr(run, "record_offsets", recorder)
-    monkeypatch.setattr(run, "_PAUSES_S", (0.0,) * 6)
+    monkeypatch.setattr(run, "PAUSES_S", (0.0,) * 6)
     report, stop = PipelineReport(), threading.Event()
     options = PipelineOptions("root", {}, sampler=False, offsets_topic=True)
 

@@ -117,9 +117,8 @@ def solve(
     """Plan as the group's leader would in a rebalance now.
 
     If the strategy can be cooperative, members still own their partitions in the first round, so a partition
-    that moves gets its new owner in the second.
-    ``without_forecasts`` is the group before forecasts were added to its loads: strategies that ignore
-    forecasts plan with it.  None: no forecasts were added.
+    that moves gets its new owner in the second.  ``without_forecasts`` is the group before forecasts were
+    added to its loads: strategies that ignore forecasts plan with it.  None: no forecasts were added.
     """
     is_cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
     overrides, planned_group = dict(assignor.reason_overrides()), group

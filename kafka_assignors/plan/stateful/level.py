@@ -99,8 +99,8 @@ class _Moves:
     def along_chain(self, sources: Mask, sinks: Mask, *, with_new_copies: bool) -> bool:
         """Move standbys along the shortest chain from a source to a sink; return whether there is one.
 
-        Each member of the chain passes one standby on to the next.  Without ``with_new_copies`` no
-        move adds a new copy.
+        Each member of the chain passes one standby on to the next.  Without ``with_new_copies`` no move adds
+        a new copy.
         """
         if not sources.any() or not sinks.any():
             return False

@@ -148,7 +148,10 @@ class Moved(Goal):
         return np.any(shares < self._owned, axis=0), np.any(shares > self._owned, axis=0)
 
     def _hub_may_cost_1(self, gives: Mask, loads: Vector) -> bool:
-        """Whether the hub may have price 1: no giver has the lowest load, at which members may still grow."""
+        """Whether the hub may have price 1: no giver has the lowest load.
+
+        Only members with the lowest load may get more.
+        """
         return not (gives & (loads == loads.min())).any()
 
 

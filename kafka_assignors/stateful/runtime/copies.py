@@ -232,7 +232,7 @@ class OpenCopies:
 
     def _open(self, task: Task) -> Copy | None:
         """Open a task's copy; return None, and schedule a retry, if it cannot be used now."""
-        if self._lacks_changelog(task):
+        if self._topology[task[0]].has_changelog and task not in self._changelogs.known:
             topic = self._topology[task[0]].changelog or f"of subtopology {task[0]}"
             self._changelogs.search()
             unknown = f"partition {task[1]} of changelog {topic} is not known yet: looking it up"
@@ -246,9 +246,6 @@ class OpenCopies:
         self._retry_at.pop(task, None)
         self._closed.use(task)
         return copy
-
-    def _lacks_changelog(self, task: Task) -> bool:
-        return self._topology[task[0]].has_changelog and task not in self._changelogs.known
 
     def _retry_later(self, task: Task, why: object) -> None:
         log.error("task %s_%d: state cannot be used: %s; trying again in %.0f s", *task, why, _AGAIN_S)

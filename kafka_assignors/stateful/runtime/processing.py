@@ -19,7 +19,7 @@ from kafka_assignors.stateful.shutdown import Shutdown
 log = logging.getLogger("kafka_assignors")
 
 HEARTBEAT_WAIT_S = 0.1  # limit of a commit's wait for the response to a heartbeat
-_PAUSE = 4  # after a commit that leaves a repair, no other is due for this many times the time it took
+_PAUSE = 4  # the pause after a commit that leaves a repair, as a multiple of the time it took
 
 Batch = tuple[ActiveTask | None, TopicPartition, list[ConsumerRecord]]
 
@@ -27,9 +27,9 @@ Batch = tuple[ActiveTask | None, TopicPartition, list[ConsumerRecord]]
 class Processing:
     """Passes records to the application's callback, and commits.  Not thread-safe.
 
-    Commits are ``commit_interval_s`` apart, also in the middle of a batch; further apart while a repair has
-    to wait.  Beyond ``max_uncommitted_bytes``
-    of uncommitted changes, nothing is processed until a commit succeeds or tasks are revoked.
+    Commits are ``commit_interval_s`` apart, also in the middle of a batch, and further while the cluster does
+    not answer a `Repair`.  Beyond ``max_uncommitted_bytes`` of uncommitted changes, nothing is processed
+    until a commit succeeds or tasks are revoked.
     """
 
     def __init__(

@@ -35,9 +35,11 @@ WIDTH = 1400
 
 
 class Page(HTMLParser):
-    """Lists what is drawn in each element with the class ``plot``: bars per trace, texts.
+    """Reads the plots of a page.  plotly puts the bars of each trace in a group of their own.
 
-    plotly puts each trace's bars in a group of their own.
+    Attributes:
+        bars: id of the plot -> the number of bars of each trace.
+        texts: id of the plot -> its texts.
     """
 
     def __init__(self) -> None:

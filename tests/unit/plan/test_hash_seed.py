@@ -36,7 +36,7 @@ print(plan_cooperative_lag_aware(group, resolve(group), min_improvement=0))
 """
 
 
-def test_three_hash_seeds_give_one_plan() -> None:
+def test_six_hash_seeds_give_one_plan() -> None:
     """Each hash seed in its own process."""
     plans = {
         subprocess.run(

@@ -58,7 +58,7 @@ class Polled:
         self._thread.join()
 
     def deliveries(self) -> list[Delivery]:
-        """Return what it delivered, as the checks of the bench take it."""
+        """Return the polled records, in the form that ``bench.pauses.figures`` checks."""
         return [Delivery(0.0, "polled", partition, offset, offset) for partition, offset in self.seen.copy()]
 
     def poll(self) -> bool:
