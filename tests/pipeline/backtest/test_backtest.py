@@ -341,7 +341,7 @@ def test_series_of_a_failed_run_are_removed(spark: SparkSession, tmp_path: Path)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        fail(SERIES_NAME)
+        fail(SERIES_NAME, ".unfinished/part-0")
     assert list(tmp_path.iterdir()) == []
     # They cost hours; what `save` could not write is little.
     with pytest.raises(ZeroDivisionError):

@@ -381,6 +381,21 @@ def test_access_knows_a_subscription_by_pattern(consumer: MakeConsumer) -> None:
         assert assignor._access.subscribes_by_pattern() is is_pattern
 
 
+def test_request_that_led_to_the_fallback_is_not_repeated_as_a_cause(
+    group: GroupOfMembers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The members have the fallback's plan, but kafka-python dropped the leader's own assignment."""
+    access = group.lead()._access
+    access.rejoin_causes.add(Cause.SKEW)
+    access.generation = lambda: 20  # type: ignore[method-assign]
+    with monkeypatch.context() as patched:
+        patched.setattr(group.lead(), "_read", None)
+        group.plan()
+    access.synced_generation = lambda: 20  # type: ignore[method-assign]
+    access.generation = lambda: 21  # type: ignore[method-assign]
+    assert group.plan() == ["repeated"]
+
+
 def test_failure_to_find_causes_does_not_fail_the_plan(
     group: GroupOfMembers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -123,6 +123,11 @@ def test_invalid_setting_is_refused_by_name(config: dict[Any, Any], field: str) 
     assert SECRET not in str(caught.value)
 
 
+def test_scheme_of_a_proxy_may_be_in_capitals() -> None:
+    """As for kafka-python."""
+    assert read({"proxy_url": "SOCKS5://proxy:1080"}).client["proxy_url"] == "SOCKS5://proxy:1080"
+
+
 @pytest.mark.parametrize(
     "servers",
     [

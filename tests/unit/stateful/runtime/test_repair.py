@@ -154,6 +154,26 @@ def test_repairs_that_wait_leave_time_for_records(tmp_path: Path) -> None:
     assert bench.cluster.did.count("read") == 2
 
 
+def test_failed_commit_beside_a_repair_is_tried_again_after_the_interval(tmp_path: Path) -> None:
+    def slow(*_: object) -> None:
+        bench.now += 20.0
+
+    with closing(Bench(tmp_path, interval_s=1.0, before_commit=slow)) as bench:
+        replace_value(bench)
+        bench.process(T0, b"b")
+        bench.cluster.on_read = is_away
+        assert bench.processing.commit()
+        assert not bench.tasks.is_proven
+        bench.cluster.write_fails = ChangelogUnreachableError("away")
+        bench.process(T0, b"b")
+        bench.now += 1.0
+        assert not bench.processing.commit_if_due()
+        bench.cluster.write_fails = None
+        bench.now += 1.0
+        assert bench.processing.commit_if_due()
+        assert bench.tasks.is_proven
+
+
 def test_every_failed_repair_is_reported(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
