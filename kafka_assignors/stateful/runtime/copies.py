@@ -27,6 +27,7 @@ from kafka_assignors.wire.stateful.task_section import MOST_LAG, Task
 log = logging.getLogger("kafka_assignors")
 
 _AGAIN_S = 5.0  # until a copy that could not be used is tried again
+_LOG_AGAIN_S = 300.0  # until the same reason of a task is logged again
 _AT_ONCE = 8  # copies opened or closed in one turn: each takes 10 ms, in which nothing is processed
 
 
@@ -57,6 +58,7 @@ class OpenCopies:
         reader.watch(changelogs.known)
         self._kept: set[Task] = set()  # tasks whose copy the reader owns
         self._retry_at: dict[Task, float] = {}  # task whose copy could not be used -> when to try again
+        self._logged: dict[Task, tuple[str, float]] = {}  # the reason last logged for a task, and when
         self._flushes = FlushSchedule(clock)
         self._has_more = False  # whether the next turn has copies to open or close
         self._task_log = TaskLog()
@@ -86,6 +88,7 @@ class OpenCopies:
         """Take the copy from a task that is given up; the copy becomes a standby or is closed."""
         active.undo()
         active.ready = False
+        self._logged.pop(active.task, None)
         self._task_log.revoked(active.task)
         copy, active.copy = active.copy, None
         if copy is not None:
@@ -248,8 +251,14 @@ class OpenCopies:
         return copy
 
     def _retry_later(self, task: Task, why: object) -> None:
-        log.error("task %s_%d: state cannot be used: %s; trying again in %.0f s", *task, why, _AGAIN_S)
-        self._retry_at[task] = self._clock() + _AGAIN_S
+        now, reason = self._clock(), str(why)
+        self._retry_at[task] = now + _AGAIN_S
+        logged, logged_at = self._logged.get(task, ("", now))
+        if reason != logged or now >= logged_at + _LOG_AGAIN_S:
+            log.error(
+                "task %s_%d: state cannot be used: %s; trying again every %.0f s", *task, reason, _AGAIN_S
+            )
+            self._logged[task] = reason, now
 
     def _give_to_reader(self, copy: Copy, waiter: ActiveTask | None) -> None:
         self._kept.add(copy.task)

@@ -352,7 +352,7 @@ def test_failed_standby_is_tried_again_after_some_seconds(
     bench.copies.take_restored()
     bench.copies.update_standbys()
     assert S0 not in bench.reader.kept
-    assert "no room; trying again in 5 s" in caplog.text
+    assert "no room; trying again every 5 s" in caplog.text
     bench.now = 5.0
     bench.copies.retry()
     assert S0 in bench.reader.kept
@@ -373,6 +373,23 @@ def test_locked_state_is_tried_again(bench: Bench) -> None:
     bench.now = 5.0
     bench.copies.retry()
     assert bench.reader.kept[S0][1] is active
+
+
+def test_reason_that_stays_is_logged_again_only_after_five_minutes(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Hundreds of tasks may wait for an operator who adds partitions to their changelog."""
+    active = bench.begin(S2)
+
+    def logged() -> int:
+        return sum("partition 2 of changelog" in line for line in caplog.messages)
+
+    for bench.now in range(5, 301, 5):
+        bench.copies.retry()
+        assert logged() == 1 + bench.now // 300
+    bench.copies.end(active)
+    bench.copies.begin(active)
+    assert logged() == 3, "revoked and assigned again"
 
 
 def test_task_waits_for_its_changelog_partition(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
