@@ -82,8 +82,8 @@ def option_as_usage_error(name: Callable[[str], str]) -> Iterator[None]:
 
 
 def without_figures(line: str) -> str:
-    """Replace the numbers of a line by ``#``, for the id of a problem.  Names keep theirs: ``orders-5``."""
-    return re.sub(r"(?<![\w.,-])[\d.,]+", "#", line)
+    """Replace the numbers of a line by ``#``, for the id of a problem.  Names keep theirs: ``2-orders-5``."""
+    return re.sub(r"(?<![\w.,-])[\d.,]+(?![\d.,-])", "#", line)
 
 
 class Address(NamedTuple):

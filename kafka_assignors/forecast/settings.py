@@ -19,6 +19,7 @@ QUARTER = 900 * SECOND
 Reset = Literal["earliest", "latest"]
 _SHORTEST = 600.0  # s; smallest default of max_gap
 _DAY = 86_400  # s
+_LAST_S = 253_402_128_000  # 9999-12-30: Python has no local times after 9999
 MOST_STEPS_AHEAD = 10_000  # maximum steps of a horizon
 
 
@@ -84,5 +85,6 @@ def local_quarter(quarter: int, zone: str) -> int:
     """Convert the number of a quarter of an hour since 1970 from UTC to the local time of a zone."""
     if zone == "UTC":
         return quarter
-    offset = datetime.fromtimestamp(quarter * QUARTER // SECOND, ZoneInfo(zone)).utcoffset()
+    seconds = min(quarter * QUARTER // SECOND, _LAST_S)  # a damaged commit may be of the year 9999
+    offset = datetime.fromtimestamp(seconds, ZoneInfo(zone)).utcoffset()
     return quarter + (0 if offset is None else offset // timedelta(minutes=15))

@@ -98,9 +98,12 @@ class LagKeeper:
         if self._late_request is not None and not self._late_request.done():
             return LagAnswer({}, "the previous request is still running")
         deadline = self._now() + timeout_s * (1 - _MARGIN)
-        future = self._for_leader.submit(
-            lambda: self._fetch_and_keep(partitions, max(deadline - self._now(), 0.0))
-        )
+        try:
+            future = self._for_leader.submit(
+                lambda: self._fetch_and_keep(partitions, max(deadline - self._now(), 0.0))
+            )
+        except RuntimeError as error:  # the thread cannot start
+            return LagAnswer({}, one_line(error))
         with suppress(FutureTimeout, CancelledError):
             future.exception(timeout_s)  # waits, but does not raise what the source raised
         if not future.done():
@@ -144,7 +147,8 @@ class LagKeeper:
         ended = [thread.join(max(until - time.monotonic(), 0.0)) for thread in threads]
         if not all(ended):
             log.warning(
-                "lag fetch still runs %g s after close(); a function as lag_source must not block", _END_S
+                "a lag fetch still runs %g s after close(): if lag_source is a function, it must not block",
+                _END_S,
             )
 
     def _fetch_and_keep(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:

@@ -66,9 +66,9 @@ OWN = (
     Metric("rebalances-led-total", "rebalances", "rebalances this member planned as the leader"),
     Metric("rebalance-causes-total", "rebalances", "causes of the rebalances this member led, by tag cause"),
     Metric("partitions-moved-total", "partitions", "moved partitions; a move of several rounds counts once"),
-    Metric("partitions-held-back-total", "partitions", "held-back partitions, each once in all their rounds"),
+    Metric("partitions-held-back-total", "partitions", "held-back partitions, once for all their rounds"),
     Metric("fallbacks-total", "plans", "plans of the fallback, because the strategy failed"),
-    Metric("lag-fetches-failed-total", "fetches", "lag fetches refused, or failed for some partition"),
+    Metric("lag-fetches-failed-total", "fetches", "lag fetches that failed, also in part"),
     Metric("lag-age-seconds", "s", "age of this member's last measurement of its own lag"),
     Metric("records-during-rebalance-total", "records", "records that ContinuousConsumer delivered in joins"),
 )

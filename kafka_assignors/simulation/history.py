@@ -100,7 +100,7 @@ class History:
             if pace.shape != (len(arrivals),):
                 raise ProblemError(f"history.pace: expected ({len(arrivals)} steps,), got {pace.shape}")
             if not (np.isfinite(pace) & (pace > 0)).all():
-                raise ProblemError("history.pace: one of them is not a number above 0")
+                raise ProblemError("history.pace: a value is not a number above 0")
             object.__setattr__(self, "pace", pace)
         if self.expected is not None:
             self._check_expected(self.expected, arrivals.shape)

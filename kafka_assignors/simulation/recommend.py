@@ -12,7 +12,7 @@ from kafka_assignors.errors import ProblemError
 from kafka_assignors.simulation.outcome import COSTS, GOALS, NO_DIFFERENCE, Outcome, RankedFigure, Situation
 from kafka_assignors.simulation.scenario import Parameter, labelled
 
-SAME_PLACE = "no real difference to "
+SAME_PLACE = "no real difference from "
 """Start of the reason that names the others in the same place."""
 
 _PLACE = re.compile(r"\{.*?\}( s)?")  # the placeholder in ``RankedFigure.words``, with its unit
@@ -258,7 +258,7 @@ def _notes(contenders: list[_Contender], every: int, tiers: int) -> tuple[str, .
     if every > common:
         notes.append(f"{every - common} of {every} situations do not count: not tried with every strategy")
     if tiers == 1 and len(contenders) > 1:
-        notes.append("it makes no real difference which of them is used here")
+        notes.append("the strategies do not really differ here")
     if common == 1:
         notes.append("one situation is little to judge by")
     if all(contender.levels["never_drained"] for contender in contenders):

@@ -85,7 +85,7 @@ def decode(data: bytes) -> Forecast:
         raise CodecError("value: expected an object")
     version = document.get("version")
     if type(version) is not int or version != VERSION:
-        raise CodecError(f"value: version {_shown(version)}, know only {VERSION}")
+        raise CodecError(f"value: version {_shown(version)}, expected {VERSION}")
     return Forecast(
         time_ms=_milliseconds(document, "time_ms", 0),
         horizon_ms=_milliseconds(document, "horizon_ms", 1),

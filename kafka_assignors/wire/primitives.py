@@ -53,7 +53,7 @@ class Reader:
     def version(self, known: int) -> None:
         """Read a 16-bit version, which must be ``known``."""
         if (version := self.int16()) != known:
-            raise CodecError(f"version {version}, know only {known}")
+            raise CodecError(f"version {version}, expected {known}")
 
     def int32(self) -> int:
         """Read a signed 32-bit number."""

@@ -54,7 +54,7 @@ def _pattern(value: str) -> Pattern[str]:
     type=_pattern,
     multiple=True,
     default=(".*",),
-    help="Likewise for topics.",
+    help="Report only topics whose whole name matches this regular expression; repeatable.",
 )
 @click.option(
     "--interval",

@@ -52,7 +52,9 @@ def failures(report: Report, accepted: Iterable[Limit]) -> list[str]:
         what, shown_value = ("time lag", duration) if limit.in_time else ("lag", _records)
         why = ", counting all commits, because the group is rebalancing" * report.counts_all_commits
         if value > limit.value:
-            lines.append(f"{name}: {what} {shown_value(value)} is above {shown_value(limit.value)}{why}")
+            shown_limit = shown_value(limit.value)
+            above = "just above" if shown_value(value) == shown_limit else "above"  # a time shows two units
+            lines.append(f"{name}: {what} {shown_value(value)} is {above} {shown_limit}{why}")
         elif unknown:
             lines.append(f"{name}: {what} of {counted(unknown, 'partition')} is unknown{why}")
     return lines

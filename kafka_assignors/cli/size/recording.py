@@ -16,7 +16,7 @@ from kafka_assignors.cli.tables import counted, duration
 from kafka_assignors.errors import HistoryError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.bucket.model import forecast_parts
-from kafka_assignors.forecast.settings import QUARTER
+from kafka_assignors.forecast.settings import MOST_STEPS_AHEAD, QUARTER
 from kafka_assignors.pipeline.backtest.history_shape import MICROSECONDS
 from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.simulation.history import History, Levels
@@ -86,7 +86,8 @@ def load_at_end(recorded: Recorded, recording: RecordingRequest, request: SizeRe
     if later is None:
         notes.append(
             f"the horizon of {duration(1000 * request.horizon_s)} cannot be divided into two or more parts "
-            "of whole steps of the recording: the last arrivals are assumed to continue"
+            f"of whole steps of the recording, at most {MOST_STEPS_AHEAD:,} in all: "
+            "the last arrivals are assumed to continue"
         )
     elif known < history.partitions:
         short = counted(history.partitions - known, "partition")
@@ -127,6 +128,7 @@ def later_arrivals(history: History, end: int, horizon_s: float) -> Levels | Non
             for count in range(1, max(_STEP_US // step_us, 1) + 1)
             if not QUARTER % (count * step_us)
             and not horizon_us % (parts * count * step_us)
+            and horizon_us <= MOST_STEPS_AHEAD * count * step_us
             # A step of the model must lie within a quarter of an hour.
             and (count == 1 or not end % (count * step_us))
         ]

@@ -170,16 +170,16 @@ def _warnings(report: SizeReport) -> Iterator[tuple[str, str]]:
         name = partition_name(hot.topic, hot.partition)
         yield (
             f"hot {name}",
-            f"{name} receives {hot.arriving:,.1f} records/s, more than the {free:,.1f} of {member}"
-            f"{', which reads it only without headroom' if hot.held else ''}: "
+            f"{name} receives {hot.arriving:,.1f} records/s, more than the {free:,.1f} that {member} reads"
+            f"{' with headroom; it keeps up without' if hot.held else ''}: "
             f"{shown(hot.topic)} has {hot.partitions:,} partitions and needs {hot.enough:,}",
         )
     if len(sizing.hot) > ROWS:
         others = counted(len(sizing.hot) - ROWS, "more partition")
         yield "hot", f"and {others} like these (--output json lists them)"
     if (old := sizing.old_plan) is not None:
-        would_do = counted(old.members, "member")
-        yield "plan", f"the plan is too old, {would_do} would do after a rebalance: {_reason(old)}"
+        enough = counted(old.members, "member")
+        yield "plan", f"the plan is too old: after a rebalance {enough} would be enough; now, {_reason(old)}"
     if (missed := sizing.missed) is not None:
         yield "missed", f"{report.strategy} does not hold the time lag: {_reason(missed)}"
     if sizing.behind:

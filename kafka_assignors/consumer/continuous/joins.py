@@ -213,7 +213,7 @@ class JoinsOutsidePoll(Membership):
         is_revoking = not self._subscription.assigned_partitions() <= assigned
         if is_revoking and not await self._await_commits(_COMMIT_MS):
             log.warning(
-                "partitions are revoked although an earlier commit has had no response for %g s: their next "
+                "partitions are revoked although an earlier commit got no response for %g s: their next "
                 "owners may read records again",
                 _COMMIT_MS / 1000,
             )

@@ -172,7 +172,7 @@ class Membership(OffsetsDuringJoins):
     def _abort_connection(self) -> None:
         """Abort the join's connection; without an error, ``close`` would first send the pending bytes."""
         if (node_id := self.coordinator_id) is not None:
-            log.warning("group %s: no response to a join: joining again", self.group_id)
+            log.warning("group %s: no response to a join: reconnecting and joining again", self.group_id)
             error = KafkaConnectionError("no response to a join")
             with suppress(KafkaError):  # the connection is gone already
                 self._manager.get_connection(node_id).close(error)

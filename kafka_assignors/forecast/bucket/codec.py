@@ -220,7 +220,7 @@ def _checked(part: str, data: bytes | None) -> bytes:
     """Return the content of a part whose version and checksum are right."""
     if not data or data[0] != VERSION:
         version = data[0] if data else "none"
-        raise CodecError(f"state of partitions ({part}): version {version}, know only {VERSION}")
+        raise CodecError(f"state of partitions ({part}): version {version}, expected {VERSION}")
     if zlib.crc32(data[5:]).to_bytes(4, "little") != data[1:5]:
         raise CodecError(f"state of partitions ({part}): it is damaged")
     return zlib.decompress(data[5:]) if part in _COMPRESSED else data[5:]

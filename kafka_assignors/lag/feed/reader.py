@@ -183,7 +183,7 @@ class FeedReader:
             return self._handle_failure(error)
         self._complete = self._complete or self._caught_up
         if self._problem:
-            log.info("load feed %s: reading again", self._topic)
+            log.info("load feed %s: reading works again", self._topic)
         self._problem, self._problem_kind, self._failures = "", None, 0
         return 0.0
 

@@ -82,7 +82,7 @@ class EndOffsets:
                 if not missing:
                     raise
                 missing |= without_leader(self._consumer, partitions)  # the error names only one
-                self._skip(sorted(missing), "it has no leader")
+                self._skip(sorted(missing), "no leader")
                 partitions = [partition for partition in partitions if partition not in missing]
             except KafkaError as error:
                 self._skip(partitions, str(error))
@@ -96,7 +96,7 @@ class EndOffsets:
     def _skip(self, partitions: Collection[KafkaPartition], why: str) -> None:
         if new := [partition for partition in partitions if partition not in self._silent]:
             names = listed(new, name=lambda partition: "{}-{}".format(*partition))
-            log.warning("changelog %s: no offset: %s; skipped for %.0f s", names, why, _AGAIN_S)
+            log.warning("changelog %s: no offset (%s); skipped for %.0f s", names, why, _AGAIN_S)
         self._silent.update(dict.fromkeys(partitions, self._clock() + _AGAIN_S))
 
 

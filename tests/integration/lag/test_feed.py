@@ -305,7 +305,7 @@ def test_reader_recovers_from_an_unreachable_broker(
     feed.publish(t(10, 100, 90, 10))
     guarded.proxy.mode = "pass"
     until(lambda: leader.loads == [10, 100, 90, 10])
-    assert any("reading again" in line for line in leader.logged(logging.INFO))
+    assert any("reading works again" in line for line in leader.logged(logging.INFO))
 
 
 def test_close_is_quick_while_no_broker_answers(guarded: Guarded, feed: Feed, lead: Lead) -> None:

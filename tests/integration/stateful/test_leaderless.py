@@ -41,7 +41,7 @@ def test_partition_without_a_leader_delays_no_other_task(tmp_path: Path) -> None
         )
         b = app.join("b")
         app.wait_until(lambda: b.ready == {0}, "the task whose changelog can be read")
-        assert b.logged(f"changelog {app.changelog}-1: no offset: it has no leader")
+        assert b.logged(f"changelog {app.changelog}-1: no offset (no leader)")
         app.produce(500, partition=0)
         app.wait_until(lambda: app.committed()[0] == 1_000, "its records to be processed")
         assert b.ready == {0}

@@ -8,6 +8,7 @@ import pytest
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.forecast.settings import QUARTER, local_quarter
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,13 @@ def test_invalid_setting_is_refused(given: dict[str, Any], option: str) -> None:
     with pytest.raises(OptionError) as refused:
         LoadSettings(**given)
     assert refused.value.option == option
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Pacific/Kiritimati", "UTC"])
+def test_last_time_of_spark_has_a_local_quarter(zone: str) -> None:
+    """A damaged commit time must not end a batch."""
+    last = 253_402_300_799_999_999 // QUARTER
+    assert 0 <= local_quarter(last, zone) - last <= 14 * 4
 
 
 def test_default_gap_is_ten_minutes_or_three_steps() -> None:

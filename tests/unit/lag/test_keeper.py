@@ -195,6 +195,21 @@ def test_ask_waits_for_a_hanging_source_until_the_deadline(keeper_of: MakeKeeper
     until(lambda: keeper.ask([A], 5).lags == {A: 5})
 
 
+def test_thread_that_cannot_start_is_a_failed_fetch(
+    keeper_of: MakeKeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the leader plans with the lag that members reported."""
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    failures: list[str] = []
+    keeper = keeper_of(Cluster({A: 5}), on_failure=lambda: failures.append("failed"))
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert "can't start new thread" in keeper.ask([A], 5).problem
+    assert failures == ["failed"]
+
+
 def test_late_answer_is_kept(keeper_of: MakeKeeper) -> None:
     """For the second round, which follows at once."""
     cluster = Cluster({A: 5})

@@ -35,7 +35,7 @@ def test_topics_are_sorted_as_in_the_planner() -> None:
         ({"start_lags": np.array([2**63, 1], np.uint64)}, "history.start_lags: more than .* records in all"),
         ({"start_lags": np.array([1])}, r"history.start_lags: expected \(2 partitions,\), got \(1,\)"),
         ({"pace": np.array([1.0, 1.0])}, r"history.pace: expected \(1 steps,\), got \(2,\)"),
-        ({"pace": np.array([0.0])}, "history.pace: one of them is not a number above 0"),
+        ({"pace": np.array([0.0])}, "history.pace: a value is not a number above 0"),
         ({"expected": np.array([[1.0]]), "horizon_s": 60.0}, r"history.expected: expected \(1, 2\)"),
         ({"expected": np.array([[1.0, -1]]), "horizon_s": 60.0}, "history.expected: a forecast is negative"),
         ({"expected": np.array([[1.0, 1]])}, "history.horizon_s: missing"),

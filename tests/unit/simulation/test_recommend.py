@@ -72,8 +72,8 @@ def test_differences_within_the_error_of_a_simulation_do_not_count() -> None:
         (1, "b"),
         (1, "c"),
     ]
-    assert recommendation.ranking[0].reasons == ("no real difference to b, c",)
-    assert "it makes no real difference which of them is used here" in recommendation.notes
+    assert recommendation.ranking[0].reasons == ("no real difference from b, c",)
+    assert "the strategies do not really differ here" in recommendation.notes
 
 
 def test_reasons_have_the_deciding_figure_and_the_costs() -> None:

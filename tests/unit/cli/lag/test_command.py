@@ -468,6 +468,14 @@ def test_exceeded_or_unknown_limits_end_with_1(script: Script, words: list[str],
     assert done.stdout.splitlines() == lines(a_report())
 
 
+def test_limit_exceeded_by_less_than_the_shown_digits(script: Script) -> None:
+    group = replace(a_report().group, members=(), commits={ORDERS[0]: 118_900})
+    reading = Reading({ORDERS[0]: 1_500}, {ORDERS[0]: OFFSETS[ORDERS[0]]}, {})
+    script.looks = iter([report(group, reading, "earliest", TIME, InTime({ORDERS[0]: 30.4}))])
+    done = run("--fail-above", "30s")
+    assert (done.exit_code, done.stderr) == (1, "billing: time lag 30s is just above 30s\n")
+
+
 def test_kept_limits_end_with_0(script: Script) -> None:
     known = {ORDERS[0]: OFFSETS[ORDERS[0]]}
     reading, ages = Reading({ORDERS[0]: 1_500}, known, {}), InTime({ORDERS[0]: 29})

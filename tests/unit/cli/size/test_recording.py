@@ -75,6 +75,8 @@ def test_steps_that_are_joined_lie_in_one_quarter_of_an_hour(monkeypatch: pytest
     for minute in range(15):
         assert later_arrivals(history, (600 + minute) * 60 * SECOND, 3600.0) is not None
     assert joined == [5, 1, 1, 3, 1, 5, 3, 1, 1, 3, 5, 1, 3, 1, 1]
+    week = [later_arrivals(history, (600 + minute) * 60 * SECOND, 7 * 86_400.0) for minute in range(4)]
+    assert [later is None for later in week] == [False, True, True, False], "at most 10,000 steps ahead"
 
 
 def test_load_is_the_mean_of_the_last_arrivals_and_the_last_lag() -> None:

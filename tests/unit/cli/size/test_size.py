@@ -393,7 +393,7 @@ def test_old_plan_is_reported_with_the_size_that_would_do_after_a_rebalance() ->
     made = sized(replace(REQUEST, rate=100.0), now, now)
     assert headline(made) == "billing: grow from 2 to 3 members for a time lag of 30s; its plan is too old"
     assert (
-        "the plan is too old, 2 members would do after a rebalance: with 2, orders-2 waits 6m: "
+        "the plan is too old: after a rebalance 2 members would be enough; now, with 2, orders-2 waits 6m: "
         "its member has 2 partitions, 110.0 of 100.0 records/s"
     ) in made.problems.values()
     assert made.as_json()["old_plan"]["member_arriving"] == 110

@@ -83,7 +83,7 @@ def test_failed_commit_before_revoking_is_a_warning(
     m.rebalance()
     m.settle(0)
     (warning,) = [record.message for record in caplog.records if record.name == "kafka_assignors"]
-    assert "an earlier commit has had no response for 0.02 s" in warning  # a second one would wait behind it
+    assert "an earlier commit got no response for 0.02 s" in warning  # a second one would wait behind it
     assert m.listener.heard == [("revoked", [1])]
 
 

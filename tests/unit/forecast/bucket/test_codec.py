@@ -171,7 +171,7 @@ def test_damaged_or_missing_part_is_refused(stored: dict[str, bytes], part: str)
 def test_state_of_another_version_is_refused(stored: dict[str, bytes]) -> None:
     for version in (7, 9):
         other = {**stored, "hot": bytes([version]) + stored["hot"][1:]}
-        with pytest.raises(CodecError, match=f"version {version}, know only 8"):
+        with pytest.raises(CodecError, match=f"version {version}, expected 8"):
             codec.decode(SETTINGS, other.get)
 
 

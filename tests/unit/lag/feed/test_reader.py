@@ -282,7 +282,7 @@ def test_failure_is_retried_with_growing_pauses_and_logged_once(
     assert known(reader) == {0: 1}
     assert ours(caplog) == [
         "load feed feed: there is no such topic; trying again in 1.0 s",
-        "load feed feed: reading again",
+        "load feed feed: reading works again",
     ]
     feed.error = TopicMissingError("there is no such topic")
     assert reader.step() == 1

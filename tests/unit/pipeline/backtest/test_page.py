@@ -192,7 +192,7 @@ def test_groups_that_agree_have_one_line(results: Results) -> None:
 def test_groups_that_differ_have_a_line_each_with_reasons(results: Results) -> None:
     many(results, 3)
     first, second = results["by_group"]
-    first["candidates"][0]["reasons"] = ["mean lag 1 records, 9 for c1", "no real difference to c1"]
+    first["candidates"][0]["reasons"] = ["mean lag 1 records, 9 for c1", "no real difference from c1"]
     second["candidates"][1]["place"] = 1
     second["candidates"][0]["place"] = 2
     second["candidates"][1]["reasons"] = ["time lag (p99) 2.0 s, 300.0 s for c0", "but 2 partitions moved"]

@@ -430,7 +430,7 @@ def test_changelog_without_a_leader_delays_no_other(bench: Bench, caplog: pytest
     assert bench.restored == [(fine, WAITER)]
     bench.turn()
     assert bench.tailing.kept.lags == {S2: 0, ("s", 3): 2}
-    assert caplog.text.count("changelog log-0: no offset: it has no leader") == 1
+    assert caplog.text.count("changelog log-0: no offset (no leader)") == 1
     for _ in range(3):
         bench.turn()
     assert caplog.text.count("changelog log-0: no offset") == 1
