@@ -1,4 +1,4 @@
-"""Partition-assignment strategies for kafka-python: fair, sticky, cooperative, and able to say why."""
+"""Partition-assignment strategies for kafka-python: fair, sticky, cooperative and explainable."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from kafka_assignors.errors import MissingExtraError
 
 
 def main() -> None:
-    """Run the command line, or say which extra it needs."""
+    """Run the command line.  Without the extra ``cli``, exit with a message that names the extra."""
     try:
         from kafka_assignors.cli import run
     except ModuleNotFoundError as error:

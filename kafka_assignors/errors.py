@@ -82,7 +82,7 @@ def require_modules(extra: str, names: Mapping[str, str]) -> None:
     """Raise a `MissingExtraError` if a module is not installed; none is imported.
 
     Args:
-        extra: the extra that has them.
+        extra: the extra that installs the modules.
         names: module -> its name in the error.
     """
     for module, name in names.items():
@@ -151,7 +151,7 @@ class StateDeniedError(StateError):
 
 
 class StateDamagedError(StateError):
-    """The state is damaged.  With a changelog, wipe it and it is restored; without one, it is lost."""
+    """The state is damaged.  With a changelog, wipe the state to restore it.  Without one, it is lost."""
 
 
 class StateClosedError(StateError):

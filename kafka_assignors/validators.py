@@ -144,7 +144,7 @@ def error_of_part(option: str, error: OptionError) -> OptionError:
 
 
 def required(settings: Mapping[str, Any], needed_by: str, *options: str) -> None:
-    """Refuse settings in which an option that ``needed_by`` requires is missing or empty."""
+    """Refuse settings in which one of ``options`` is missing or empty; ``needed_by`` requires them."""
     for option in options:
         if not settings.get(option):
             raise OptionError(option, f"missing, {needed_by} needs it")

@@ -57,9 +57,9 @@ class Assignor(StrategyHooks):
 
     (If you pass an instance, each consumer needs its own.)
 
-    A subclass sets its name and protocols, and implements ``plan``.  A strategy with a history of its own
-    also encodes it (``user_data``) and decodes it (``decode_user_data``).  State is in the
-    instance, or on its consumer's coordinator, which all strategies of the consumer share.
+    A subclass sets its name and protocols, and implements ``plan``.  A strategy whose members send data to
+    the leader also overrides ``user_data``, which encodes the data, and ``decode_user_data``.  State is in
+    the instance, or on its consumer's coordinator, which all strategies of the consumer share.
 
     Args:
         **options: fields of the class's ``options_type``.
@@ -115,7 +115,8 @@ class Assignor(StrategyHooks):
                 "%s: membership lost during the join, and all partitions with it; joining again", self.name
             )
             raise UnknownMemberIdError("membership lost during the join: joining again")
-        # kafka-python 3.0 forgets a join for changed metadata if its poll times out, so request it here.
+        # kafka-python 3.0 forgets a join for changed topics if ``poll`` times out before the join ends.  So
+        # request the join here.
         self._access.request_rejoin()
         self._access.recorder.begin_join()
         self._second_round.begin()
@@ -173,13 +174,15 @@ class Assignor(StrategyHooks):
         reports: Reports,
         result: Rebalance | None,
     ) -> dict[str, ConsumerProtocolAssignment]:
-        """Warn if the group's record is too large.  A subclass may also add user data to the assignments.
+        """Warn if the group's record at the broker is too large.
+
+        A subclass may also add user data to the assignments.
 
         Args:
             assignments: of the round, by member id.
             members: as they joined.
             reports: empty if reading them failed.
-            result: the round; its target is the fallback's if only planning failed.  None if another step
+            result: the round.  If only planning failed, its target is the fallback's.  None if another step
                 failed.
         """
         with self._guarded("checking the size of the group's record"):
@@ -213,9 +216,12 @@ class Assignor(StrategyHooks):
         """Return the consumer's last assignment and its generation.
 
         The consumer knows more than this assignor: another strategy in its list may have made the last
-        assignment, or the consumer has lost its membership, and with it the assignment.  A claim on lost
-        partitions would keep them from every member.  An eager consumer joins without claims, so an old
-        assignment is safe as history.
+        assignment, or the consumer has lost its membership, and with it the assignment.  A claim on a lost
+        partition could leave the partition without an owner.
+
+        Without a consumer, or if an eager consumer has no partitions, this is the last assignment that the
+        assignor itself received.  It may be out of date, which does no harm: an eager consumer joins without
+        claims.
         """
         current = self._access.owned()
         if current is None or (not current and not self._access.cooperative()):

@@ -2,8 +2,8 @@
 
 The leader compares the group with the last rebalance that it led.  It knows its own requests for a rebalance
 exactly.  It infers another member's request from that member's user data, from partitions without an owner,
-or from its own last plan, if that needed a second round.  The cause of any other request stays unknown.  A
-leader that did not lead the last rebalance infers causes from the members' generations and the last leader.
+or from its own last plan, if the plan needed a second round.  The cause of any other request stays unknown.
+A leader that did not lead the last rebalance infers causes from the members' generations and the last leader.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Causes:
         self._began = 0.0
         self._led: _Round | None = None  # None: there was none, or another member led it
         self._leading: _Round | None = None  # the present round
-        # Member id -> the first generation that it reported since this member last completed a round.
+        # Member id -> the first generation reported under this id since the last completed round.
         self._reported: dict[str, int | None] = {}
         self._last_leader: str | None = None
         self._generation: int | None = None  # of the last plan
@@ -68,7 +68,7 @@ class Causes:
     def begin(self, access: CoordinatorAccess) -> None:
         """Begin to join, and note the time."""
         if self._leading is not None and access.synced_generation() == self._generation is not None:
-            # The members have this plan, but kafka-python dropped the leader's own assignment.
+            # The broker has sent out this leader's plan, but kafka-python dropped the leader's assignment.
             requested_since = access.rejoin_causes - self._leading.requests
             self.end(access)
             access.rejoin_causes.update(requested_since, {Cause.REPEATED})
@@ -105,14 +105,15 @@ class Causes:
         self._leading = _Round(GroupSnapshot(seen, group.topics, all_topics=all_topics), self._began)
 
     def keep(self, access: CoordinatorAccess) -> None:
-        """Remember a rebalance that the fallback planned: its group, or else the last known one.
+        """Remember a rebalance that the fallback planned.
 
-        Without this, the next rebalance would report a changed or restarted leader.
+        Without this, the next rebalance would report a changed or restarted leader.  If the group of the
+        planned rebalance is unknown, the last known group takes its place.
         """
         if self._leading is None:
             self._check_generation(access)
             self._leading = self._led or _Round(GroupSnapshot({}), self._began)
-        # Also if the strategy failed after `find`.
+        # If the strategy failed after `find`, ``has_second`` is that of a plan that no member gets.
         self._leading = replace(self._leading, requests=frozenset(access.rejoin_causes), has_second=False)
 
     def find(self, access: CoordinatorAccess, result: Rebalance) -> tuple[RebalanceCause, ...]:

@@ -42,9 +42,10 @@ class Complaints:
             self.add(member_id, f"subscribes to unknown topic{'s' * (len(topics) > 1)} {examples}")
 
     def about_claims(self, claims: Claims) -> None:
-        """Report claims on unknown partitions, and on those that a more senior member claims, too.
+        """Report claims on unknown partitions, and on partitions that a more senior member also claims.
 
-        Two claims on a partition are reported only if they have the same generation: else the newer one wins.
+        Two claims on a partition are reported only if both have the highest generation.  An older claim is no
+        error: the newest wins.
         """
         for member_id, count in claims.refused.items():
             self.add(member_id, f"claims {_partitions(count)} that do{_es(count)} not exist")

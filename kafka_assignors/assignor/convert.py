@@ -132,7 +132,7 @@ class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore
         self._entries: list[tuple[str, list[int]]] | None = None
         # Cache of user data and the encoding with it: the size check encodes before kafka-python does.
         self._encoded = b"", b""
-        if plan.group.members[member].member_id in plan.unlisted:  # ``runs`` lacks these
+        if plan.group.members[member].member_id in plan.unlisted:  # ``runs`` does not list these
             self._entries = list(plan.of_member(member).items())
 
     def ownership(self) -> Ownership:
@@ -151,7 +151,7 @@ class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore
         self._entries = entries
 
     def encode(self, *args: Any, **options: Any) -> bytes:
-        """Encode from the plan; with options, or once entries exist, as kafka-python's own ``encode``."""
+        """Encode from the plan.  With arguments, or once entries exist, use kafka-python's ``encode``."""
         if args or options or self._entries is not None:
             return bytes(super().encode(*args, **options))
         user_data = self.user_data or b""

@@ -132,7 +132,7 @@ class StrategyHooks(AbstractPartitionAssignor):
         return keep_owned(group, claims, unlisted)
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
-        """Encode what this member sends to the leader beside its subscription.
+        """Encode this member's user data, which the leader reads with ``decode_user_data``.
 
         Args:
             revoked: partitions it owned in ``generation`` and revoked; eager members revoke before joining.
@@ -149,7 +149,7 @@ class StrategyHooks(AbstractPartitionAssignor):
         return MemberReport()
 
     def with_reports(self, group: Group, reports: Reports, complaints: Complaints) -> Group:
-        """Add to the group what its members report and this strategy plans by, such as lag.
+        """Add to the group the data that this strategy plans by, such as the lag that members report.
 
         May wait for brokers.
         """

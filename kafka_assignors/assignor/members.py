@@ -1,4 +1,4 @@
-"""Reads joining members on the leader.  Their data is untrusted; bad data is a complaint, never an error."""
+"""Reads joining members on the leader.  Their data is untrusted; bad data causes complaints, never errors."""
 
 from __future__ import annotations
 

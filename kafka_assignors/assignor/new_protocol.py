@@ -10,7 +10,7 @@ log = logging.getLogger("kafka_assignors")
 
 
 class ConversionNotice:
-    """Logs once when the broker converts a group, and once when it converts it back."""
+    """Logs each time the broker converts the group to the new protocol, or back to the classic one."""
 
     def __init__(self) -> None:
         self._is_converted = False

@@ -41,7 +41,7 @@ class PlanReport:
         assignment: this round's assignment: ``target``, except for partitions that others still hold.  These
             have no owner in this round, or stay with a member that claims them.
         metrics: of ``target``.
-        milliseconds: time to read the members' user data and to plan, with the wait for lag.
+        milliseconds: time to read the members' user data and to plan, including the wait for lag.
         why: returns a reason for each partition, by topic and number.  Takes longer than the plan.
         forecasts: number of partitions with a forecast; None for a strategy without forecasts.  If there are
             any, the lags in ``target`` and ``metrics`` are loads: lag plus forecast.

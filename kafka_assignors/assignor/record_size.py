@@ -1,8 +1,8 @@
 """The size of a group's record at the broker, and the warning that it is too large.
 
 The broker writes all subscriptions and assignments of a group into one record, and refuses an assignment
-whose record is larger than the ``max.message.bytes`` of ``__consumer_offsets``.  Topic names are ASCII.  Ids
-and racks are counted as if they were.
+whose record is larger than the ``max.message.bytes`` of ``__consumer_offsets``.  Topic names are ASCII, one
+byte a character.  Ids and racks are counted as if they were ASCII, too.
 """
 
 from __future__ import annotations

@@ -62,6 +62,6 @@ def prepare(
 
 
 def _cluster_id(meta: Path) -> str | None:
-    """Return the cluster id in the ``meta.properties`` of a data directory, None if it has none."""
+    """Return the cluster id in a data directory's ``meta.properties``; None if the file has no id."""
     match = re.search(r"^cluster\.id=(\S+)", meta.read_text(encoding="latin-1"), re.MULTILINE)
     return match.group(1) if match else None

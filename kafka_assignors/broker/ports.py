@@ -31,7 +31,8 @@ def require_free(port: int) -> None:
     if not 1 <= port <= 65535:
         raise BrokerError(f"port {port}: not a TCP port (1 to 65535)")
     with socket.socket() as probe:
-        # Java sets it too on POSIX, so that a former broker's connections in TIME_WAIT do not block the port.
+        # Java also sets SO_REUSEADDR on POSIX, so a former broker's connections in TIME_WAIT do not block the
+        # port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))

@@ -34,7 +34,7 @@ class Running:
     data_dir: str
     temporary: bool  # the directory is removed with the broker
     log: str
-    project: str | None = None  # its project of Docker Compose; None without Docker
+    project: str | None = None  # its Docker Compose project; None without Docker
 
 
 @contextmanager

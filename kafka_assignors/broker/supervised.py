@@ -93,7 +93,7 @@ class Supervised:
 
     @property
     def failed(self) -> bool:
-        """True once the broker has ended by itself, or its supervisor had to be killed."""
+        """True once the broker has ended by itself or could not be started, or its supervisor was killed."""
         return self._process.poll() not in {None, 0, supervisor.CLEANUP_FAILED}
 
     def error_line(self) -> str:

@@ -92,7 +92,7 @@ def cli() -> None:
 def run(command: click.Command = cli, name: str = "kafka-assignors") -> None:
     """Run the command line.  Exit codes: 0 ok, 1 failed (one line on stderr), 2 usage, 130 interrupted."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        # Its encoding may lack characters of tables and names.
+        # The encoding of stdout may not have all characters of tables and names.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         command.main(prog_name=name, standalone_mode=False)

@@ -56,8 +56,8 @@ def start(*, backend: Backend, port: int | None, data_dir: Path | None, foregrou
             broker = start_broker(backend, data_dir=data_dir, port=port, on_progress=view.step)
         try:
             state.save(broker, temporary=data_dir is None)
-        except BaseException:  # also Ctrl-C: ``broker stop`` finds only the broker in the state file
-            _end(broker)
+        except BaseException:  # including Ctrl-C
+            _end(broker)  # ``broker stop`` could not find it without a state file
             raise
         if not foreground:
             broker.detach()  # until then the broker ends with this program
@@ -83,7 +83,8 @@ def stop() -> None:
 def status(*, output: str) -> None:
     """Show whether the broker is running, and where.  Exit code 0 if it is, 1 if not."""
     with state.locked_state(wait=False) as is_locked:
-        running = state.recover() if is_locked else state.load()  # the command with the lock cleans up
+        # ``recover`` also cleans up after a dead broker.  If another command has the lock, that one does it.
+        running = state.recover() if is_locked else state.load()
     facts = {"running": running is not None} | (asdict(running) if running else {})
     if output == "json":
         click.echo(json.dumps(facts))

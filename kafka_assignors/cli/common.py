@@ -82,7 +82,10 @@ def option_as_usage_error(name: Callable[[str], str]) -> Iterator[None]:
 
 
 def without_figures(line: str) -> str:
-    """Replace the numbers of a line by ``#``, for the id of a problem.  Names keep theirs: ``2-orders-5``."""
+    """Replace the numbers of a line by ``#``, so that a problem keeps its id while its figures change.
+
+    A number beside a letter, ``_`` or ``-`` is part of a name, and stays: ``2-orders-5``.
+    """
     return re.sub(r"(?<![\w.,-])[\d.,]+(?![\d.,-])", "#", line)
 
 
@@ -125,7 +128,8 @@ def sigterm_as_interrupt() -> Iterator[None]:
 def wait_for_interrupt() -> NoReturn:
     """Sleep until a signal handler raises.
 
-    Each sleep is short: the main thread runs the handlers, but a signal to another thread does not wake it.
+    Each sleep is short, because Python runs signal handlers on the main thread, but a signal that the system
+    delivers to another thread does not wake the main thread.
     """
     while True:
         time.sleep(1)

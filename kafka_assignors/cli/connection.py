@@ -14,11 +14,11 @@ from kafka_assignors.errors import BrokerError, LagError
 from kafka_assignors.lag.fetch.link import Link, connect
 
 RESPONSE_S = 5.0
-"""A command waits this long for a broker, seconds."""
+"""Time limit for a connection, and for most requests, seconds."""
 
 
 class Connection:
-    """Connects at the first ``open``, and again after ``close``.
+    """Connects at the first ``open``, and again after ``close`` or if no known broker answers.
 
     Attributes:
         link: the open link; None: there is none.

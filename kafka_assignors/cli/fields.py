@@ -41,7 +41,7 @@ _PATTERNS = {_TEXT: "a non-empty text that UTF-8 can encode", _TASK: "a task, SU
 
 
 def parsed_json(data: bytes) -> object:
-    """Parse JSON.  msgspec's own parser accepts repeated names and keeps the last one.
+    """Parse JSON without msgspec, whose parser accepts repeated names and keeps the last one.
 
     Raises:
         ProblemError: the data is not JSON (a syntax error has line and column), or an object repeats a name.
@@ -64,7 +64,7 @@ def checked(path: str, value: object, kind: Any) -> Any:
 
 
 def each(path: str, values: Sequence[object], kind: type[StructT], *, unique: Sequence[str]) -> list[StructT]:
-    """Convert each object of an array; refuse a value, except null, that repeats in a unique field."""
+    """Convert each object of an array.  In a ``unique`` field, refuse a repeated value other than null."""
     entries: list[StructT] = [checked(f"{path}[{i}]", value, kind) for i, value in enumerate(values)]
     for field in unique:
         seen: dict[object, int] = {}
@@ -77,7 +77,7 @@ def each(path: str, values: Sequence[object], kind: type[StructT], *, unique: Se
 
 
 def keyed(path: str, entries: Mapping[str, object], kind: Any, key: Any = Text) -> dict[str, Any]:
-    """Convert the names (to the type ``key``) and the values of an object whose names are topics or tasks."""
+    """Convert an object by topic or task: its names to the type ``key``, its values to the type ``kind``."""
     return {
         checked(path if not name else below(path, name), name, key): checked(below(path, name), value, kind)
         for name, value in entries.items()

@@ -33,7 +33,8 @@ class PartitionLag:
     missing: str | None = None  # why the lag is unknown
     seconds_missing: str | None = None  # why the age is unknown
     rate: Rate | None = None  # None: there are no earlier offsets to compare
-    retention_left: float | None = None  # share left for the next unread record; None: no limit, or unknown
+    # Share of the retention that the next unread record has left, 0 to 1.  None: no limit, or unknown.
+    retention_left: float | None = None
 
     @property
     def member_id(self) -> str | None:

@@ -47,7 +47,7 @@ class ProgressView:
             self._bar.stop()
 
     def step(self, progress: Progress) -> None:
-        """Show a step and its count, if it has one; the first plain line of a step has none."""
+        """Show a step, and its count if it has one.  The first plain line of a step has no count."""
         is_new = progress.step != self._step
         self._step = progress.step
         count = "" if is_new or progress.total is None else f": {progress.done} of {progress.total}"
@@ -67,8 +67,13 @@ class ProgressView:
     ) -> None:
         """Show the state of the current step.
 
-        The plain line, by default ``text``, is printed at intervals, or now with ``at_once``; never twice in
-        a row.  ``note`` is shown beside the bar.  ``total`` None: unknown.
+        Args:
+            text: the step, beside the bar of a terminal.
+            done: how much of the step is done.
+            total: how much there is to do; None: unknown.
+            note: shown after the bar.
+            line: printed if there is no terminal, but never twice in a row; None: ``text``.
+            at_once: print the line now, not only every few seconds.
         """
         line = text if line is None else line
         if self._bar is not None:

@@ -39,7 +39,7 @@ class WatchedReport(Generic[ReportT]):
     """A report that can be fetched repeatedly, and how to draw it."""
 
     fetch: Callable[[], ReportT]  # raises a KafkaAssignorsError if the cluster does not answer
-    lines: Callable[[ReportT, bool], RenderableType]  # draws it at any height; True: with its time
+    lines: Callable[[ReportT, bool], RenderableType]  # draws it without a limit of lines; True: with its time
     fitted: Callable[[ReportT, Console, int], RenderableType]  # draws what fits into a number of lines
 
 
@@ -99,7 +99,7 @@ def live_frames(
     console: Console,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[RenderableType]:
-    """Yield a screen for each report.  While reports fail, show the error and the age of the last figures."""
+    """Yield a screen for each report.  While reports fail, show the error above the last figures."""
     last: tuple[ReportT, float] | None = None
     for report in reports:
         if not isinstance(report, KafkaAssignorsError):

@@ -1,4 +1,4 @@
-"""What the tables of the commands share, and how they are written to a terminal, a pipe or a file."""
+"""Tables of the commands: their columns, and their output to a terminal, a pipe or a file."""
 
 from __future__ import annotations
 

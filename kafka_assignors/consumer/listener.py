@@ -87,7 +87,7 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
     def lost(self, partitions: Partitions) -> Awaitable[None] | None:
         """Override: flush and drop the state of lost partitions, after the commit, if any.
 
-        Also on close, unless the consumer has unsubscribed.
+        Also called on close, unless the consumer has unsubscribed.
         """
 
     # --- called by kafka-python; async, because the I/O thread must await a commit ------------------------

@@ -10,7 +10,7 @@ file              purpose                                                       
 ``steps``         from samples to steps; age of the oldest unread record           ``Steps``, ``LoadStep``
 ``season``        daily and weekly season                                          ``Season``
 ``forecasters``   the forecasters of the mixture and its constants                 ``FORECASTERS``, ``favour``
-``mixture``       the mean of the forecasts, by their errors so far                ``Mixture``
+``mixture``       the mean of the forecasts, weighted by their errors so far       ``Mixture``
 ``model``         level, trend, season; the forecast and its error                 ``Model``, ``Outlook``
 ``codec``         the counters of a partition as integers                          ``encode``, ``decode``
 ``bucket/``       samples of many partitions, in any order, to rows                ``Bucket``

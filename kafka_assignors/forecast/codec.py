@@ -36,7 +36,7 @@ def check_settings(encoded: list[int], settings: LoadSettings) -> None:
 def encode(steps: Steps) -> list[int]:
     """Encode counters: about a hundred integers, and five for each mark that waits for an end offset.
 
-    Points of the growth are differences, which compress well.
+    Points of the growth are stored as differences, which compress well.
     """
     ends, commits, growth = steps.ends, steps.commits, steps.growth
     ints = [ends.time, ends.begin, ends.end, ends.epoch, int(ends.doubted)]

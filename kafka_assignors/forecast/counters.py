@@ -38,7 +38,10 @@ class GroupMark(NamedTuple):
 
 
 def on_line(before: int, after: int, start: int, stop: int, at: int) -> int:
-    """Interpolate at a time between ``before`` at ``start`` and ``after`` at ``stop``, rounded down."""
+    """Return the value at time ``at`` on the line from ``before`` to ``after``, rounded down.
+
+    The line leads from time ``start`` to time ``stop``.
+    """
     return before + (after - before) * (at - start) // (stop - start)
 
 

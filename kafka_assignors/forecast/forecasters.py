@@ -25,7 +25,8 @@ FORECASTERS = (
     Forecaster(1.0, 0.0, seasonal=True, trend=0.0),
     Forecaster(0.0, 4 * 86400.0, seasonal=False, trend=0.0),
 )
-"""Two quick forecasters, one that averages about a horizon, and a slow one without a season."""
+"""Two quick forecasters, without and with a season; one that averages about a horizon, with a season; and a
+slow one without a season."""
 
 FIRST = 1  # index of the forecaster that has all the weight until a forecast is scored
 QUICK = 1  # index of the forecaster whose expectation defines outliers
@@ -58,10 +59,10 @@ OTHERS = 5
 """Number of forecasts beside those of `FORECASTERS`.  In their order:
 
 - *naive*: the arrivals of the last horizon.
-- *day ago* and *week ago*: the arrivals at the same time then.
+- *day ago* and *week ago*: the arrivals at the same time of the day before and of the week before.
 - *typical*: the mean of the last weeks at the same time of similar days, scaled to this day of the week.
-- *scaled*: the mean of the last weeks at the same time, times recent arrivals over the usual ones of the
-  same hours.
+- *scaled*: the mean of the last weeks at the same time, times a ratio: recent arrivals, divided by the usual
+  arrivals of the same hours.
 
 Where a forecast is unknown, that of `FIRST` replaces it.
 """

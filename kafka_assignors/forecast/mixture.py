@@ -36,11 +36,14 @@ class Mixture:
         self.miss_counts = [0] * len(self.recent_misses)  # up to `LASTING_SCORES`
         self.miss = 0.0  # mean absolute error of the mixture
         self.spread = NORMAL  # standard error / ``miss``
-        self._weights: list[float] | None = None  # they follow from the errors
+        self._weights: list[float] | None = None  # a cache of `weights`
 
     @property
     def scored(self) -> int:
-        """The number of scores so far, up to `LASTING_SCORES`.  The forecast of `FIRST` is always known."""
+        """The number of scores so far, up to `LASTING_SCORES`.
+
+        It is counted for `FIRST`, whose forecast is always known.
+        """
         return self.miss_counts[FIRST]
 
     @property

@@ -58,7 +58,7 @@ class Pending(NamedTuple):
 
     due: int  # end of its horizon, microseconds since 1970
     total: int  # `Model.total` when the forecast was made
-    # Of each forecaster, `OTHERS`, and the mixture; in single precision.  NaN: unknown.
+    # One for each forecaster, each of `OTHERS`, and the mixture; in single precision.  NaN: unknown.
     forecasts: tuple[float, ...]
 
 
@@ -140,9 +140,8 @@ class Model:
     def take(self, at: int, arrived: int | None, steps: int, *, end_known: bool) -> Outlook | None:
         """Take a `LoadStep`, and forecast from its end on.
 
-        None if its end offset is unknown, or no step was learnt yet.
-
-        If the end offset is known after a gap or a reset, the level before it is the best estimate.
+        Returns None if the step's end offset is unknown, or if no step was learnt yet.  After a gap or a
+        reset with a known end offset, the level from before is the best estimate.
         """
         if arrived is None:
             self.skip(steps)
@@ -209,9 +208,9 @@ class Model:
         self.mixture.score(came, forecasts, mixture)
 
     def _each(self, at: int, within: int | None = None) -> list[float]:
-        """Return each forecaster's records in the horizon or its first ``within`` µs; `OTHERS` are last.
+        """Forecast the records in the horizon, or in its first ``within`` microseconds.
 
-        NaN: unknown.
+        Returns the forecasts of all forecasters, then those of `OTHERS`.  NaN: unknown.
         """
         whole_s = self.settings.horizon_s
         horizon_s = whole_s if within is None else within / SECOND
@@ -243,7 +242,7 @@ class Model:
         seconds: Sequence[float],
         maximum: Callable[[float, Real], Real],
     ) -> Real:
-        """Forecast quarter by quarter, none below 0, because the rate may fall below 0 in one of them.
+        """Add the records of all quarters, each at least 0, because the rate of a quarter may fall below 0.
 
         Args:
             level: records/s at the start, of one partition or of many.
@@ -275,8 +274,8 @@ class Model:
         """Look up the quarters of an hour in the ``within`` microseconds after ``at``.
 
         Returns:
-            Of each: the addition of the season (records/s), its past rates, and its seconds and weighted
-            seconds (`Season.weighted_seconds`) in that time.
+            For each quarter: the addition of the season (records/s), the past rates of the quarter, and its
+            seconds and weighted seconds (`Season.weighted_seconds`) in that time.
         """
         quarter = at // QUARTER
         if self.ahead_of != (quarter, self.season.changes):

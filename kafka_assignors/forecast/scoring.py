@@ -1,13 +1,13 @@
 """Forecast errors, compared to simple forecasts.  Pure.
 
-The model makes a forecast at the end of each step.  A score compares it, and the *naive* forecast (the
-arrivals of the horizon before), to the arrivals within its horizon.
+The model makes a forecast at the end of each step.  A score compares the arrivals within the horizon to this
+forecast, and to the *naive* forecast: the arrivals of the horizon before.
 
 There are five *baselines*: the arrivals of the last horizon, of a day ago and of a week ago, the mean of the
 last `WEEKS` weeks, and that mean times a factor.  The factor is the arrivals of the last day, divided by the
-mean of the same day in these weeks.  Forecasts for which all five are known are also compared to the *best*
-baseline: the one with the least mean absolute error over these forecasts of a partition.  So the best
-baseline is chosen with hindsight.
+mean of the same day in these weeks.  It is 1 if the ratio is unknown.  Forecasts for which all five are known
+are also compared to the *best* baseline: the one with the least mean absolute error over these forecasts of a
+partition.  So the best baseline is chosen with hindsight.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Daily and weekly season, learnt by the quarter of an hour.  Pure.
 
-A day has 96 quarters of an hour, a week 168 hours, Monday first, by the clocks of one time zone.  Each
-quarter of the day has a mean rate.  Each hour of the week has a mean difference: its rates minus the mean
-rates of the same quarters of the day.  After some weeks means weigh newer rates more.  Few rates prove
-little, so means are *shrunk*.  ``seen`` is the number of days or weeks in a mean, at most ``MOST_DAYS`` or
-``MOST_WEEKS``::
+A day has 96 quarters of an hour.  A week has 168 hours and begins on Monday.  Both follow the clocks of one
+time zone.  Each quarter of the day has a mean rate.  Each hour of the week has a mean difference: its rates
+minus the mean rates of the same quarters of the day.  After some weeks means weigh newer rates more.  Few
+rates prove little, so means are *shrunk*.  ``seen`` is the number of days or weeks in a mean, at most
+``MOST_DAYS`` or ``MOST_WEEKS``::
 
     day(q)  = (mean of quarter q - mean of all quarters) * seen / (seen + DAY_DOUBT)
     week(h) = (mean difference of hour h)                * seen / (seen + WEEK_DOUBT)
@@ -132,7 +132,7 @@ class Season:
         return self.totals[weekday] * rate / total if total > 0 else 0.0
 
     def weighted_seconds(self, start: int, stop: int) -> float:
-        """Return the seconds by which to multiply a quarter's mean rate, to get the records of a part of it.
+        """Return the seconds that, times a quarter's mean rate, give the records of a part of the quarter.
 
         Args:
             start: begin of the part, microseconds.
@@ -229,7 +229,7 @@ def added(values: Iterable[Real]) -> Real:
 
 
 def stretches(start: int, stop: int) -> list[tuple[int, int, int]]:
-    """Return the quarters of an hour in a period: number since 1970, begin and end of the part in it."""
+    """Split a period by quarters of an hour: the number since 1970, begin and end of each part."""
     quarter = start // QUARTER
     end = (quarter + 1) * QUARTER
     parts = []
@@ -253,7 +253,7 @@ def slots_of(step: int) -> int:
 
 
 def overlaps(start: int, stop: int, slots: int) -> tuple[slice, list[tuple[int, float]]]:
-    """Return the slots that a part of a quarter covers whole, and the fraction that it covers of others.
+    """Return the slots that a part of a quarter covers whole, and the covered fractions of other slots.
 
     Args:
         start: begin of the part, microseconds.

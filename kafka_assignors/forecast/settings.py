@@ -44,7 +44,8 @@ class LoadSettings:
 
     step_s: float = 60.0
     horizon_s: float = 3600.0
-    # No multiple of the sampler's 10 s: else jitter would decide whether a step waits for another batch.
+    # The sampler reads every 10 s by default.  With a multiple of that, jitter would decide whether a step
+    # waits for another batch.
     delay_s: float = 105.0
     max_gap_s: float | None = None
     reset: Reset = "earliest"

@@ -1,4 +1,13 @@
-"""Consumer lag: arithmetic and decisions (pure), and fetching from the cluster."""
+"""Consumer lag: its arithmetic, fetching it from the cluster, and measuring rates.
+
+- ``arithmetic``: the lag of one partition.  ``reading``: the results of a fetch.
+- ``fetch/``: offsets and lag from the brokers.  ``feed/``: forecasts of load from the feed topic.
+- ``sources``: the cluster, or a user's function.  ``keeper``: measures the lag of a member's partitions.
+- ``settings``: settings of a fetcher.  ``connection``: connection settings of a program.
+- ``service_rate``: how fast a member reads.  ``throughput``: arrival rates.  ``rates``: rates of a watched
+  group.
+- ``retention``: how near a group is to losing unread records.
+"""
 
 from __future__ import annotations
 

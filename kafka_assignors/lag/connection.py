@@ -19,13 +19,13 @@ ENVIRONMENT = "KAFKA_ASSIGNORS_"
 """Prefix of environment variables, before a setting in capitals: ``KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD``."""
 
 _FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile")
-# These may be objects, so they are not in a file.
+# A properties file cannot have these, because their values may be objects.
 _OBJECTS = ("sasl_kerberos_name", "sasl_oauth_token_provider", "ssl_context")
 _OF_SECURITY = tuple(name for name in SECURITY if name not in _OBJECTS)
 _SETTINGS = ("bootstrap_servers", "client_id", "proxy_url", *_OF_SECURITY)
 _MECHANISMS = (*WITH_PASSWORD, "GSSAPI", "AWS_MSK_IAM")
 
-# Names in librdkafka's clients.
+# librdkafka's name of a setting (with underscores) -> kafka-python's name.
 _OTHER_NAMES = {
     "sasl_mechanisms": "sasl_mechanism",
     "sasl_username": "sasl_plain_username",
@@ -66,7 +66,7 @@ def connection_settings(
             settings |= _setting(key.removeprefix(ENVIRONMENT).lower(), value)
     if bootstrap is not None:
         settings["bootstrap_servers"] = bootstrap
-    if "security_protocol" in settings:  # librdkafka's are in lower case
+    if "security_protocol" in settings:  # librdkafka's values are in lower case
         settings["security_protocol"] = settings["security_protocol"].upper()
     settings["bootstrap_servers"] = _addresses(settings.get("bootstrap_servers"))
     if isinstance(check := settings.get("ssl_check_hostname"), str):
@@ -94,7 +94,7 @@ def _setting(name: str, value: str) -> dict[str, Any]:
             for setting, match in matches
             if match
         }
-    if name == "ssl_endpoint_identification_algorithm":  # Java's host name check; librdkafka has "none"
+    if name == "ssl_endpoint_identification_algorithm":  # off: "" in Java, "none" in librdkafka
         return {"ssl_check_hostname": value.lower() not in ("", "none")}
     if name.startswith(("ssl_", "sasl_", "security_")):
         # Ignoring a misspelt setting would connect with less security than the user asked for.

@@ -56,7 +56,7 @@ class ServiceRate:
         self._reported = 0.0
 
     def begin(self, owned: Collection[TopicPartition]) -> None:
-        """Measure these partitions from the next look on; () while the group rebalances."""
+        """Measure these partitions from the next look on.  Pass () while the group rebalances."""
         with self._lock:
             self._owned, self._first = frozenset(owned), None
 

@@ -141,7 +141,7 @@ def check_servers(value: object) -> None:
 
 
 def _is_ipv6(address: str) -> bool:
-    """Whether an address is IPv6 without brackets, which has no port."""
+    """Whether an address is IPv6 without brackets, so that it has no port."""
     with suppress(OSError, ValueError):
         return bool(inet_pton(AF_INET6, address))
     return False

@@ -54,8 +54,8 @@ class Throughput:
     Args:
         window_s: all earlier measurements together weigh as much as this many seconds, at most.  Use an hour
             to predict the arrivals of an hour, because the few records of a shorter time vary by chance.  A
-            rate counts once it was measured for a fifteenth of this, or reported by another member.
-            It is also the horizon of the forecasts.
+            rate counts once it was measured for a fifteenth of the window, or reported by another member.
+            The window is also the horizon of the forecasts.
     """
 
     def __init__(self, window_s: float) -> None:
@@ -79,7 +79,7 @@ class Throughput:
             self._rates = {partition: rate for partition, rate in self._rates.items() if rate.at_s > since}
 
     def learn(self, rates: Mapping[TopicPartition, float], at_s: float) -> None:
-        """Take the rates that another member reports, records a second; fresh own rates that count stay."""
+        """Take another member's rates, records a second, unless an own rate counts and is fresh."""
         with self._lock:
             for partition, rate in rates.items():
                 known = self._rates.get(partition)

@@ -16,7 +16,7 @@ from kafka_assignors.metrics.names import MEANINGS
 log = logging.getLogger("kafka_assignors")
 
 _CLIENT_ID = "client-id"
-_NODE = "-metrics.node-"  # kafka-python appends the broker to the group of its metrics
+_NODE = "-metrics.node-"  # kafka-python appends a broker's number to the group of the broker's metrics
 
 
 class HasMetrics(Protocol):
@@ -156,8 +156,8 @@ _UNITS = (  # the first match wins: io-time-ns-avg contains both "ns" and "time"
 def words_of(name: str) -> list[str]:
     """Return the words of a metric's name without its time unit, because times are exported in seconds.
 
-    A gauge with a counter of its name gets the word "last", because OpenMetrics drops "total" from the
-    counter's.
+    A gauge gets the word "last" if there is a counter with the gauge's name and "total".  OpenMetrics drops
+    "total", so the two names would be the same.
     """
     words = [word for word in name.split("-") if word not in {"seconds", "ms", "ns"}]
     return [*words, "last"] if f"{name}-total" in MEANINGS else words

@@ -94,7 +94,7 @@ class ConsumerInstruments:
         self._names: set[str] = set()  # of instruments
         # Not held in `_observe`, which the SDK calls under a lock of its own.
         self._creation_lock = threading.Lock()
-        self._unread: dict[str, list[Observation]] = {}  # of the last reading, by instrument
+        self._unread: dict[str, list[Observation]] = {}  # of the last reading, and not returned yet
         self._read_at = 0.0
         self._reading_lock = threading.Lock()
         self._is_creating = False  # whether a thread of `_create_later` runs

@@ -22,9 +22,9 @@ class Moves(NamedTuple):
 def new_moves(result: Rebalance, moved: int, waiting: Set[tuple[str, int]]) -> Moves:
     """Count the moves of a round that no earlier round of its rebalance has counted.
 
-    A busy member revokes its partitions some rounds late.  In each of these the leader plans the same move.
-    A contested partition that stays with a claimant for a round is not counted in that round.  ``waiting`` is
-    ``Moves.waiting`` of the round before.
+    A busy member revokes its partitions some rounds late.  In each of these rounds the leader plans the same
+    move.  A contested partition that stays with a claimant for a round is not counted in that round.
+    ``moved`` is the plan's ``Metrics.moved``, and ``waiting`` is ``Moves.waiting`` of the round before.
     """
     group, owner, target = result.group, result.claims.owner, result.target.owners
     indices = [

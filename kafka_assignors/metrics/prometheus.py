@@ -80,7 +80,7 @@ def _family(group: str, name: str) -> Family:
     unit, is_total = unit_of(name), name.endswith("-total")
     words = words_of(name)
     total = [words.pop()] if is_total else []
-    if words[-1] == "count":  # not a suffix for a gauge: Prometheus keeps it for histograms
+    if words[-1] == "count":  # Prometheus reserves this suffix for histograms
         group, words = group.removesuffix("-count"), [f"{word}s" for word in words[-2:-1]]
     if unit.symbol == "s":
         words.append("seconds")

@@ -13,7 +13,7 @@ from kafka.metrics import stats
 
 class _NanWithoutValue:
     def combine(self, samples: Sequence[Any], config: object, now: float) -> float:
-        """As inherited; NaN without a value."""
+        """Combine as inherited; return NaN without a value."""
         has_value = any(sample.event_count for sample in samples)
         return float(super().combine(samples, config, now)) if has_value else float("nan")  # type: ignore[misc]
 

@@ -1,7 +1,7 @@
 """The pipeline on Spark: record groups, learn their load, feed the assignor, back-test strategies.
 
 The names below are for notebooks.  ``import kafka_assignors.pipeline`` needs no Spark.  All names but
-``LoadSettings`` and ``connector_options`` need it: some when they are imported, others when they are called.
+``LoadSettings`` and ``connector_options`` need Spark, some when they are imported, others when called.
 
 - ``session``, ``connector``: Spark sessions, and the options of Spark's Kafka connector.
 - ``record/``, ``model/``, ``feed/``: the three stages.  ``run``: all of them.

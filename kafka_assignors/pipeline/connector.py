@@ -41,7 +41,7 @@ _UNMAPPED = {
     "sasl_oauth_token_provider": "only kafka-python has it",
 }
 _UNUSED = "ssl_ciphers"  # kafka-python's connections do not use it either, so ignoring it loses no security
-_ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})  # in a login line
+_ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})  # in sasl.jaas.config
 _CERTIFICATE = re.compile(r"-----BEGIN ([A-Z0-9 ]*)CERTIFICATE-----.*?-----END \1CERTIFICATE-----", re.DOTALL)
 _KEY = re.compile(r"-----BEGIN ((?:[A-Z0-9]+ )*)PRIVATE KEY-----.*?-----END \1PRIVATE KEY-----", re.DOTALL)
 
@@ -90,7 +90,7 @@ def admin_client(spark: SparkSession, kafka_options: Mapping[str, str]) -> Itera
 
 
 def _servers(settings: Mapping[str, Any]) -> str:
-    """Return the addresses for Java, which needs each port, and brackets around IPv6."""
+    """Return the addresses as Java needs them: each with a port, and IPv6 in brackets."""
     required(settings, "the connection", "bootstrap_servers")
     check_servers(settings["bootstrap_servers"])
     hosts = collect_hosts(settings["bootstrap_servers"], randomize=False)

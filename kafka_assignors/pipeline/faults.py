@@ -108,7 +108,8 @@ _RULES = {
     r"JAVA_GATEWAY_EXITED|Java gateway process exited": (
         "Java ended before Spark started, for example without enough memory (--memory): see its output above"
     ),
-    # \A: the text begins with the name, so the error is Python's.  In a Java error, another service refused.
+    # \A: only an error of this Python process begins with the name.  Elsewhere in a text, the name is about
+    # another service.
     r"Answer from Java side is empty|error while attempting to (?:connect|bind) to the (?:Python|Java)"
     r"|SparkContext was shut down|stopped SparkContext"
     r"|\A(?:ConnectionRefusedError|ConnectionResetError|Py4JNetworkError)\b": (

@@ -185,7 +185,7 @@ def _build(
 
 
 def _tables(rows: DataFrame) -> Iterator[pa.Table]:
-    """Yield the rows of Spark's partitions that are not empty, one partition after the other.
+    """Yield one table for each of Spark's partitions that has rows.
 
     In Spark 4.2, ``toLocalIterator`` of a DataFrame keeps all rows in Java until its end.  An RDD's does not.
     """

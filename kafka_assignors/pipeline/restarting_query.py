@@ -13,7 +13,7 @@ from kafka_assignors.pipeline.faults import is_slow_worker, pipeline_error
 log = logging.getLogger(__name__)
 
 PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-"""Pauses after the first failures; also how often a query is restarted because Python workers are slow."""
+"""Pauses after the first failures.  Their number also limits the restarts because of slow Python workers."""
 
 _LONGEST_PAUSE_S = 60.0  # after more failures
 

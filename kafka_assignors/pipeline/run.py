@@ -5,9 +5,9 @@ to the feed as soon as it is on disk; another thread writes it to Kafka.  After 
 continues: each stream has a checkpoint, and the feed reads the last forecasts from its topic.  Each stage can
 also run alone.
 
-A recorder or the model that fails at the start ends the pipeline with an error.  A start ends when the first
-batch has landed, so a damaged checkpoint or a missing right is such an error.  A stage that fails later is
-tried again while the others go on, because the cluster and the storage have answered before.
+A recorder or the model that fails at the start ends the pipeline with an error.  The start lasts until the
+first batch has landed, so a damaged checkpoint or a missing right ends the pipeline.  A stage that fails
+later is tried again while the others go on, because the cluster and the storage have answered before.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def forecast_age_s(load: LoadSettings, every_s: float) -> float:
 
     A look takes a sample of each partition.  Spark starts looks and batches at whole multiples of their
     intervals.  A step is complete with the first look that comes more than ``delay_s`` after its end.  The
-    next batch publishes the step's forecasts; they are the newest until those of the next step.
-    If the intervals do not divide each other, the result is an upper bound.
+    next batch publishes the step's forecasts; they are the newest until those of the next step.  If the
+    intervals do not divide each other, the result is an upper bound.
     """
     batch_s = model_every_s(load, every_s)
     if load.step_s % batch_s or batch_s % every_s:

@@ -44,8 +44,8 @@ STREAMING = {
     # Otherwise Spark would skip a damaged or missing file of samples without an error.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
-    # Other values would show readers the files of unfinished batches, delete lists that maintenance needs,
-    # read dates as text, and write a checkpoint that `batch_files` cannot read.
+    # With other values, readers would see files of unfinished batches, Spark would delete lists that
+    # maintenance needs, dates would be text, and `batch_files` could not read the checkpoint.
     "spark.sql.streaming.fileStreamSink.ignoreMetadata": "false",
     "spark.sql.streaming.minBatchesToRetain": "100",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "true",

@@ -1,4 +1,14 @@
-"""The planning core.  Pure: it maps values to a plan, without Kafka, clock, log or randomness."""
+"""The planning core.  Pure: it maps values to a plan, without Kafka, clock, log or randomness.
+
+- ``model``: the input of a planner.  ``assignment``: the plan.  ``arrays``: types of the planners' arrays.
+- ``rebalance``: the steps of a leader in a rebalance.  ``claims``: the owner of each partition, by the claims
+  of members.  ``unlisted``: claims on partitions that the metadata does not list.  ``rounds``: the part of a
+  plan for this cooperative round.
+- ``simple/``, ``sticky/``, ``load/``, ``stateful/``: the planners.
+- ``capacity``: how fast members read.  ``bounds``, ``drain_bound``: lower bounds of the largest load.
+- ``metrics``: measures a plan.  ``explain``: the reason for each owner.  ``cause``: why a group rebalanced.
+- ``check``: checks the plan of a user's own strategy.
+"""
 
 from __future__ import annotations
 

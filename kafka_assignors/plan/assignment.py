@@ -19,7 +19,9 @@ Owners = npt.NDArray[np.int32]
 
 
 class Runs(NamedTuple):
-    """The partitions of a plan, by member, topic and number.  A run is a member's partitions of one topic.
+    """The partitions of a plan, sorted by member, topic and number.
+
+    A run is a member's partitions of one topic.
 
     Attributes:
         topics: by run, the index of its topic in ``group.names``.
@@ -72,7 +74,7 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
         return self.of_member(self.group.index[member_id])
 
     def of_member(self, member: int) -> dict[str, list[int]]:
-        """Topic -> partition numbers of the member with this index."""
+        """Return topic -> partition numbers, for the member with this index."""
         runs, names = self.runs, self.group.names
         first, end = runs.members[member : member + 2].tolist()
         bounds = runs.bounds[first : end + 1]

@@ -14,10 +14,10 @@ from kafka_assignors.plan.model import Group
 from kafka_assignors.plan.sticky.planner import plan_fair
 
 _ROUNDS, _MOST_CELLS = 8, 2**22
-"""Maximum number of rounds of ``_poured``, and of cells that all rounds read.  Two rounds are always made."""
+"""Maximum number of rounds of ``_poured``, and of cells that these read.  At least two rounds are made."""
 
 _MOST_K, _MOST_R = 8, 16
-"""Maximum number of values of k, and of r, with r above 1; ``lag_lower_bound`` explains them."""
+"""Maximum number of values of k, and of r, in the bound with k m + r partitions (``lag_lower_bound``)."""
 
 _MOST_SORTED = 10_000
 """Maximum number of partitions that a quick bound sorts."""
@@ -47,7 +47,7 @@ def lag_lower_bound(group: Group) -> int:
       one member has at least k + 1 of these;
     - the same with k m + r partitions.  For some e from 1 to r, e members together have at least e k + r of
       these (see ``_of_heaviest``), so one of the members carries at least 1 / e of the e k + r lightest.
-      Which e that is, is unknown, so the least result over all e counts.
+      The right e is unknown, so the least result over all e counts.
 
     With unequal capacities a load is weighted by capacity, and ``DrainBound`` has the bounds.
 
@@ -104,8 +104,8 @@ def _heaviest(lag: Vector, members: int) -> tuple[Vector, Vector, Vector]:
 class LagBound:
     """Computes ``lag_lower_bound`` for one group, and for any minimum counts of its members.
 
-    A member with a minimum count has partitions beside the heavy ones.  These weigh at least as much as the
-    lightest partitions of the group.
+    A member with a minimum count has partitions beside the heavy ones.  These others weigh at least as much
+    as equally many of the group's lightest partitions.
     """
 
     def __init__(self, group: Group) -> None:
@@ -148,7 +148,8 @@ class LagBound:
     def _sets(self) -> Iterator[Mask]:
         """Yield the sets of topics to examine.
 
-        First all topics; with unequal subscriptions also the most crowded set, and each kind if few.
+        First all topics; with unequal subscriptions also the most crowded set and, if kinds are few, each
+        kind.
         """
         yield self._topics
         subscribed = self._group.subscribed[self._topics]
@@ -178,7 +179,7 @@ class LagBound:
         rank = np.empty(len(loads), np.int64)
         rank[np.argsort(-loads, kind="stable")] = np.arange(len(loads))
         last = np.where(subscribed, rank, -1).max(axis=1)  # rank of each topic's last subscriber
-        # By member: the lowest rank (``last``) of a topic it subscribes to; ``len(loads)`` if it has none.
+        # By member: the lowest ``last`` of its topics; ``len(loads)`` if it subscribes to none.
         joins = np.where(subscribed, last[:, None], len(loads)).min(axis=0)
         members = np.cumsum(np.bincount(joins, minlength=len(loads) + 1))[last]
         lag = np.bincount(last, total[topics], len(loads))

@@ -65,7 +65,7 @@ class Capacities:
         return self.of(slice(None), records)
 
     def of(self, members: slice | int | Vector, records: Vector) -> Vector:
-        """Return loads, rounded up: of several members, or of one member with several numbers of records."""
+        """Return the loads of several members, or several loads of one member, from records; rounded up."""
         if self.are_equal:
             return records
         parts = self.parts[members]

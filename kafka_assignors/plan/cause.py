@@ -117,12 +117,12 @@ class GroupSnapshot:
 def causes_between(
     before: GroupSnapshot, after: GroupSnapshot, *, missing: Cause = Cause.GONE
 ) -> list[RebalanceCause]:
-    """Return the changes between two snapshots of a group, in the order of ``Cause``.
+    """Return the changes between two snapshots of a group as causes, in the order of ``Cause``.
 
     - A new member id counts as *restarted* if the group had a static member with the same instance id.  It
       counts as *rejoined* if it still knows a generation: its membership ended while it ran.  A dynamic
-      member also counts as rejoined if its client id was that of one dynamic member, which is missing now,
-      and is no other member's.  Otherwise it has *joined*.
+      member also counts as rejoined if it has the client id of a dynamic member that is missing now.  No
+      other member of either snapshot may have that client id.  Otherwise the new member has *joined*.
     - A static member that is missing is *lost*, because only the end of its session, or an administrator,
       removes it.  A missing dynamic member either left or was lost.  The protocol does not show which, so it
       is *gone* unless the caller knows more.

@@ -5,8 +5,8 @@ partitions it lost long ago, and a broken client claims partitions that do not e
 KIP-341's fix, and KIP-792's generations):
 
 - the claim of the highest generation wins;
-- if two claims on a partition have the highest generation, they cancel out: the partition is *disputed*, and
-  has no owner;
+- if two or more claims on a partition have the highest generation, they cancel out: the partition is
+  *disputed*, and has no owner;
 - a member *holds* a partition if its claim has the highest generation and it keeps its partitions during a
   rebalance (``Member.still_owns``): no other member gets the partition until the holder has revoked it;
 - if no member holds the partition by this rule, a member that claims it without a generation holds it, if it

@@ -26,7 +26,8 @@ class DrainBound:
       members have these partitions), or all partitions of the set outweigh the rooms of all its subscribers;
     - the subscribers of a set have room for fewer than n of its n heaviest partitions, even if each takes the
       lightest of them;
-    - the k slowest members have no room for their minimum counts of the lightest partitions.
+    - the lightest partitions of the group, as many as the minimum counts of the k slowest members together,
+      outweigh the rooms of these members.
 
     Args:
         capacities: of the members.
@@ -67,8 +68,8 @@ class DrainBound:
         for n in np.unique(numbers).tolist():
             i = np.arange(n + 1)
             least = heavy[n] - heavy[n - i] + self._of_lightest(np.maximum(fewest - i, 0))
-            # ``least`` may fall as i grows.  But a room for i partitions is also one for fewer, so make it
-            # non-decreasing.
+            # ``least`` may fall as i grows.  But a member with room for i partitions has room for fewer, too,
+            # so make it non-decreasing.
             self._raise_by_count(np.minimum.accumulate(least[::-1])[::-1], parts)
 
     def _raise_by_share(self, records: Vector, parts: Vector) -> None:
@@ -81,7 +82,7 @@ class DrainBound:
         """Raise the bound for the n heaviest partitions of a set.
 
         Args:
-            least: the fewest records of a member with i of these partitions, by i from 0 to n.
+            least: the fewest records of a member with at least i of these partitions, by i from 0 to n.
             parts: by subscriber, its capacity.
         """
         n, most = len(least) - 1, self._capacities.most

@@ -24,7 +24,7 @@ class Metrics:
         spread: the largest difference, over all topics, between two subscribers' shares of one topic
             (partitions); 0 or 1 is as even as possible.
         balance_score: KIP-54's score: the sum over all pairs of members of the difference of their counts.
-        near: partitions whose owner is in a rack that has a replica (KIP-881); None as for ``Group.near``.
+        near: partitions whose owner is in a rack that has a replica (KIP-881); None if ``Group.near`` is.
         max_load: the largest load of a member (records): the lag of its partitions, weighted by capacity (see
             ``Capacities``).  Unknown lag counts as estimated by ``Group.lag``; None when no lag is known.
     """

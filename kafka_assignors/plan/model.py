@@ -30,7 +30,8 @@ Ownership = Mapping[str, Sequence[int]]
 MOST_CELLS = 2**24
 """Maximum number of cells for planning by racks.
 
-Each member has a cell for each pair of a topic and a set of racks of its partitions.  It takes 80 bytes.
+Each member has a cell for each topic and each different set of racks of a partition's replicas.  A cell takes
+80 bytes.
 """
 
 UNKNOWN_LAG = -1
@@ -55,7 +56,7 @@ class TopicPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of the group, as it describes itself.  ``resolve`` checks ``owned``, which is untrusted.
+    """A member of the group, as it describes itself.  ``owned`` is untrusted; ``claims.resolve`` checks it.
 
     Attributes:
         member_id: the id from the broker, unique in the group.

@@ -36,7 +36,7 @@ def this_round(
     - A member may claim a partition that it never had.  It has nothing to revoke and claims the partition
       again in each round, until the caller lists the hold in ``overdue``.  If the member subscribes to the
       topic, it then gets the partition, because it may have the partition after all.  That makes its next
-      claim true.
+      claim true.  If it does not subscribe, the new owner gets the partition.
 
     Returns:
         The assignment of this round, and the partitions that need another round to reach their target.

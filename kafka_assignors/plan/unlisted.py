@@ -36,8 +36,8 @@ def unlisted_owners(group: Group, claims: Claims) -> dict[str, dict[str, list[in
     """Find the owners of partitions that are not in ``group.topics``.
 
     Returns:
-        Member id -> topic -> partition numbers, ascending.  Cost: a sort of the claims of members with
-        refused claims.
+        Member id -> topic -> partition numbers, ascending.  Cost: linear, and a sort of the claims on
+        unlisted partitions.
     """
     claimed = {
         member.member_id: unlisted

@@ -113,9 +113,12 @@ def mark(drawn: go.Figure, marks: Sequence[Mark]) -> go.Figure:
 
 
 def label_rows(marks: Sequence[Mark], span: Sequence[float]) -> list[int]:
-    """Return the lowest row above a plot (0: next to it) with room for each label.  Marks must ascend."""
+    """Return the row of each label: the lowest with room above the plot (0: next to it).
+
+    Marks must ascend.
+    """
     scale = NARROWEST / (span[1] - span[0])
-    ends: list[float] = []  # of the last label of each row, in px
+    ends: list[float] = []  # right end of each row's last label, px
     rows: list[int] = []
     for at, label in marks:
         half = (len(label) + 1) * LETTER / 2

@@ -2,7 +2,8 @@
 
 The first ten members use Paul Tol's *bright* and *muted* schemes, the first six strategies Okabe and Ito's,
 which are distinct with any colour vision.  Each later colour was chosen greedily, as far in OKLab as sRGB
-allows from the greys and all earlier ones.  In each list, the two closest colours come from the schemes.
+allows from the greys and all earlier ones.  In each list, the two colours closest to each other come from the
+schemes.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class Row(Generic[ResultT]):
     label: str
     show: Callable[[ResultT], str]  # formats the figure
     meaning: str  # one sentence that defines it
-    brief: str = ""  # a short name for narrow tables; empty: left out there
+    brief: str = ""  # short name for narrow tables, which omit the figure if it is empty
 
 
 def in_seconds(value: float | None, digits: int = 2) -> str:

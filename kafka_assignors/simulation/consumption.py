@@ -97,7 +97,7 @@ class Consumption:
         length = until - self.now
         arrived = self.arrived + self.arriving * length
         demand = np.maximum(arrived - self.read, 0.0)
-        # So `read` is exactly `arrived` where all was read.
+        # Computed in this order, `read` is exactly `arrived` where all was read.
         self.read = arrived - (demand - records_read(demand, reader, self._rate[:-1] * length))
         self.arrived, self.now = arrived, until
 

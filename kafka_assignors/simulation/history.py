@@ -20,7 +20,7 @@ _MOST = 2**52
 """Maximum records of a history, because the simulation uses floats, which have no fractions beyond 2^52."""
 
 _ROUNDING = 1e-9
-"""A time that is before the end of a step by less than this part of the step counts as that end."""
+"""A time counts as the end of a step if it is earlier by less than this part of the step."""
 
 
 class KnownForecast(NamedTuple):

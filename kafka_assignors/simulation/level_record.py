@@ -1,8 +1,8 @@
 """Records the levels of a simulation over time, and makes the figures of time lag, window by window.
 
-A level is the number of records of a partition that arrived, or were read, until a time.  Ages are computed
-for windows of times.  After a window, only the levels that later ones need are kept: those since the oldest
-unread record arrived, and those of the last 30 s.
+A level is the number of records of a partition that arrived, or were read, up to a time.  Ages are computed
+for windows of times.  After a window, only the levels that later windows need are kept: those since the
+oldest unread record arrived, and those of the last 30 s.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ class _AgeDistribution:
         self._bounds: Levels = np.zeros(0)  # of bins; empty while periods are kept
         # ``_seconds``: by bin, the seconds of the periods wholly inside it.  A period in several bins adds
         # its seconds in its first bin and in its last.
-        # ``_density``: for periods that cover whole bins, seconds per second of age there; stored as
-        # differences at the bins' lower bounds (``cumsum`` restores it).
+        # ``_density``: by bin, for the periods that cover the whole bin, their seconds per second of age;
+        # stored as differences at the bins' lower bounds (``cumsum`` restores it).
         self._seconds = self._density = np.zeros(0)
         self._longest = self._total = 0.0  # the largest age, and the seconds of all periods
 
@@ -165,7 +165,7 @@ class _AgeDistribution:
             self._fold()
 
     def quantile(self, part: float, whole: float) -> float:
-        """Return the age that is not exceeded during ``part`` of ``whole`` seconds."""
+        """Return the age that is not exceeded for the fraction ``part`` of ``whole`` seconds."""
         if not len(self._bounds):
             first, last, length = (
                 np.concatenate([periods[place] for periods in self._periods]) for place in range(3)

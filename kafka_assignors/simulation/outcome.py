@@ -37,7 +37,7 @@ class Situation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Member ``taker`` gained a partition, whose last owner was ``giver``, at ``at`` seconds."""
+    """Member ``taker`` gained ``partition``, whose last owner was ``giver``, at ``at`` seconds."""
 
     at: float
     partition: int
@@ -47,7 +47,9 @@ class Move:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """Figures at the start and at the end of each step, as arrays of shape (steps + 1,).
+    """Figures at the start, at the end of each step, and at the end of the simulation.
+
+    Steps go on after the history.  All arrays have the same shape (times,).
 
     Attributes:
         at: seconds since the start.
@@ -68,7 +70,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """The figures of one scenario; docs/reference/backtest.md defines the figures that are not below.
+    """The figures of one scenario.  docs/reference/backtest.md defines the fields that are not listed here.
 
     Attributes:
         history: name of the history, as in the scenario.

@@ -100,7 +100,7 @@ class OutcomeBuilder:
         at, lag, largest_member, unowned, members = np.array(self._steps).T
         r_scores = self._r_scores if self._r_scores[-1] else self._r_scores[:-1]
         left = float(lag[-1])
-        # A group that settles with the last event has no settled interval.
+        # A group that settles with the last event has no settled interval, so the lag at the end decides.
         unrecovered = any(not settled or left > max(level, NOTHING) for _since, level in self._unrecovered)
         recoveries = [*self._recoveries, *(now - since for since, _level in self._unrecovered)]
         return Outcome(

@@ -13,7 +13,7 @@ from kafka_assignors.simulation.outcome import COSTS, GOALS, NO_DIFFERENCE, Outc
 from kafka_assignors.simulation.scenario import Parameter, labelled
 
 SAME_PLACE = "no real difference from "
-"""Start of the reason that names the others in the same place."""
+"""Start of the reason that names the other strategies in the same place."""
 
 _PLACE = re.compile(r"\{.*?\}( s)?")  # the placeholder in ``RankedFigure.words``, with its unit
 
@@ -230,7 +230,8 @@ def _compared(goal: RankedFigure, contender: _Contender, other: _Contender, situ
 def _value(goal: RankedFigure, contender: _Contender, situation: Situation) -> str:
     """Format the figure in a situation, with its unit.
 
-    A yes or no becomes the part of all situations with a yes.  A time that did not end is "unknown time".
+    For a yes or no it is the share of all situations with a yes.  The time until an event that did not occur
+    is "unknown time".
     """
     outcome = contender.outcomes[situation]
     figure = contender.levels[goal.figure] if goal.least is None else goal.of(outcome)

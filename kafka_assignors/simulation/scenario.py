@@ -29,7 +29,7 @@ class Pauses:
     the round.
 
     Attributes:
-        start_s: start time of a process: from a join in the churn until the member joins the group.
+        start_s: time a process takes to start, from a join in the churn until the member joins the group.
         heartbeat_s: ``heartbeat_interval_ms``; the default is kafka-python's.
         join_s: from when all members know of a round until all have their assignment.  Meanwhile no member
             gets records.  The default was measured with four members and a broker nearby.
@@ -109,8 +109,8 @@ class Scenario:
         forecast_delay_s: seconds from the end of a step until its forecast is known.  The default fits
             a pipeline with default options.
         owners: owners at the start, by partition, as names of members.  None: the strategy plans them.
-        drain_limit_s: maximum seconds to simulate after the history while records are unread.  None: the
-            length of the history, at least an hour.
+        drain_limit_s: maximum seconds to simulate after the history, until all records are read and the group
+            has settled.  None: the length of the history, at least an hour.
 
     Raises:
         OptionError: a field is invalid.

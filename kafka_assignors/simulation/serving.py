@@ -53,7 +53,7 @@ def records_read(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
 def _levels(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
     """Return, by partition, its reader's limit: the most records that this reader reads of any one partition.
 
-    All readers are overloaded.
+    Expects overloaded readers only.
     """
     order = np.lexsort((demand, reader))
     ascending, member = demand[order], reader[order]

@@ -120,7 +120,7 @@ class Simulation:
             self._record_step()
 
     def _schedule(self, at: float, call: Callable[[], None]) -> None:
-        """Add an event.  Of events at one time, the one that was scheduled first comes first."""
+        """Add an event.  Events at the same time run in the order in which they were scheduled."""
         heapq.heappush(self._events, (at, next(self._tie), call))
 
     @property
@@ -194,7 +194,7 @@ class Simulation:
     # --- events --------------------------------------------------------------------------------------------
 
     def _join(self, number: int) -> None:
-        """Let a member join, whose process has started."""
+        """Let a member whose process has started join."""
         if number in self._starting:  # else the process was stopped before it had started
             self._starting.remove(number)
             self._is_alive[number] = True
@@ -208,7 +208,7 @@ class Simulation:
         self._request_round()
 
     def _resume(self, number: int) -> None:
-        """Let a member read again after a round, unless it has died or waits again."""
+        """Let a member read again after a round, unless it has left, died or waits again."""
         is_paused = self._is_stopped[number] or self._reads_from[number] > self._now
         if self._is_alive[number] and not is_paused:
             self._reads[number] = True

@@ -59,9 +59,9 @@ def age_periods(
 ) -> AgePeriods:
     """Return the ages over time; between two times records arrive and are read evenly.
 
-    The age rises by one second each second.  When one record is read and the next becomes the oldest, it
+    The age rises by one second each second.  When one record is read and the next becomes the oldest, the age
     falls by the time between their arrivals.  So its slope changes at the given times, and when the group has
-    read all records that arrived before one of them.
+    read all records that arrived before one of these times.
 
     Time after ``until`` does not count; ``until`` is one of ``times_s`` or later.  Periods before ``since``,
     one of ``times_s``, are left out.
@@ -82,8 +82,8 @@ def age_periods(
         begin, end = knots_s[late], knots_s[late + 1]
         oldest = _next_arrival(times_s, arrivals, position[late])
         first = np.maximum(begin - oldest, 0.0)
-        # If records are read in a period, its last age is that of the last one.  The next may have arrived
-        # much later, and would make the age jump.
+        # If records are read in a period, its last age is that of the last record read.  The next record may
+        # have arrived much later, and would make the age jump.
         is_read = position[late + 1] - position[late] > NOTHING / 2
         oldest = np.where(is_read, _last_arrival(times_s, arrivals, position[late + 1]), oldest)
         last = np.maximum(end - oldest, 0.0)
@@ -96,12 +96,12 @@ def age_periods(
 
 
 def quantile(first: Levels, last: Levels, length: Levels, whole: float, part: float) -> float:
-    """Return the age that is not exceeded during ``part`` of ``whole`` seconds of all partitions, seconds.
+    """Return the age (seconds) that is not exceeded for the fraction ``part`` of ``whole`` partition-seconds.
 
     ``first``, ``last`` and ``length`` are those of `AgePeriods`; outside of these periods the age is 0.
     """
     low, high = np.minimum(first, last), np.maximum(first, last)
-    # So many seconds of the periods must have an age up to the result.
+    # In this many seconds of the periods the age must not exceed the result.
     wanted = part * whole - (whole - float(length.sum()))
     if wanted <= 0:
         return 0.0

@@ -123,7 +123,7 @@ class StatefulConsumer:
     # --- for the application
 
     def run(self) -> None:
-        """Process records until `close` is called, then close in order.  Call it once.
+        """Process records until `close` is called, then commit and close.  Call it once.
 
         Raises:
             Exception: from ``process``: the changes of that record are dropped.  Earlier work is committed,

@@ -18,11 +18,14 @@ from kafka_assignors.stateful.runtime.tasks import MemberTasks
 from kafka_assignors.wire.stateful.task_section import Task
 
 _WINDOW_MS = 30_000.0
-_SAMPLE_MS = 1_000.0  # between two samples of the counter
+_SAMPLE_MS = 1_000.0  # least time between two samples of the counter
 
 
 class RestoreRate:
-    """Records restored per second in the last 30 s, or since the last reading if that is longer ago."""
+    """Records restored per second since the newest sample that is at least 30 s old, or since the start.
+
+    A reading adds a sample.
+    """
 
     def __init__(self, restored: Callable[[], float], now_ms: float) -> None:
         self._restored = restored
@@ -58,7 +61,7 @@ def register_metrics(
         return {task for task, ready in actives().items() if not ready}
 
     def lags(of: set[Task]) -> list[int]:
-        """Return the lags of these tasks' copies, without those that are not measured yet."""
+        """Return the measured lags of these tasks' copies."""
         known = reader.lags
         return [known[task] for task in of if task in known]
 

@@ -47,15 +47,15 @@ class RuntimeOptions:
         acceptable_recovery_lag: a copy at most this many records behind its changelog counts as caught up.
         num_standby_replicas: standbys of each task.
         max_warmup_replicas: warm-ups built at a time in the whole group.  While members have different
-            topologies, subtopologies that exactly the same members can run have a limit of their own.
+            topologies, the limit applies to each set of subtopologies that the same members can run.
         balance_factor: number of tasks by which two members may differ.
-        probing_rebalance_interval_ms: time until a probing rebalance, which is requested while a better plan
-            waits for copies.
+        probing_rebalance_interval_ms: time until the leader requests a probing rebalance, if a better plan
+            waits for copies to catch up.
         rack: this member's rack; standbys go to other racks.
-        endpoint: ``host:port`` where others can query this member's state; ``duties.owners`` has those of all
-            members, while they fit into the group's record.
-        commit_interval_ms: time between commits of changelog, store and offsets; it is longer while the
-            cluster does not let the member read a changelog in which a late record replaced a value.
+        endpoint: ``host:port`` where others can query this member's state.  ``duties.owners`` has the
+            endpoints of all members, while they fit into the group's record.
+        commit_interval_ms: time between commits of changelog, store and offsets.  The time is longer while
+            the member must repair a changelog and the cluster does not answer.
         before_commit: ``before_commit(offsets, timeout_s)``, called before each commit with the offsets to be
             committed, by partition, and the seconds the call may take.  Flush here the records that
             ``process`` sent with your own producer (docs/guides/state-output.md).  If it raises, nothing is
@@ -64,15 +64,16 @@ class RuntimeOptions:
         max_uncommitted_bytes: uncommitted changes that take more memory than this are committed earlier.
         standby_bytes_per_s: rate limit for standbys and warm-ups; None: no limit.
         restore_fetch_bytes: size of one fetch of changelogs from one broker; a larger record is still
-            fetched.  A member needs two to three times this for each broker that leads changelogs.
+            fetched.  A member needs memory for two to three fetches from each broker that leads changelogs.
         cleanup_delay_s: how long state of a task that moved away stays on disk without use.  After that, the
             next check removes the state from the member's report, and the check after it deletes the state.
             Checks come once a minute, or every ``cleanup_delay_s`` if that is shorter, but at most once a
             second.
         close_timeout_s: seconds the shutdown may take after `close`.  A running call of ``process`` uses up
-            this time, but is not interrupted.  ``before_commit`` gets a part of it and must keep to it.
+            this time, but is not interrupted.  ``before_commit`` gets a part of this time, as its
+            ``timeout_s``, and must keep to it.
         changelog_replication_factor: of changelogs the consumer creates; -1: the cluster's default.
-        changelog_max_request_size: bytes; the largest change.  The topic has its own limit,
+        changelog_max_request_size: bytes of the largest change.  The topic has its own limit,
             ``max.message.bytes``.
         changelog_compression: gzip, snappy, lz4 or zstd; None: no compression.  All members need the codec's
             library.

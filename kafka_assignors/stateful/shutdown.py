@@ -37,7 +37,7 @@ class Shutdown:
         return self._left_s(most, self._timeout_s)
 
     def to_commit_s(self, most: float) -> float:
-        """Return the seconds left for a commit, which leaves time for the other steps of the shutdown."""
+        """As `left_s`, for a commit; keeps time for the other steps of the shutdown."""
         return self._left_s(most, _TO_COMMIT * self._timeout_s)
 
     def _left_s(self, most: float, timeout_s: float) -> float:

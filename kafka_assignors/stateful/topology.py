@@ -43,7 +43,7 @@ class Subtopology:
         return self.stateful and self.logged
 
     def changelog_topic(self, application: str) -> str | None:
-        """The changelog topic in the group ``application``; None without a changelog.
+        """Return the changelog topic in the group ``application``; None without a changelog.
 
         Raises:
             TopologyError: the name is no valid topic name; set ``changelog``.
@@ -63,8 +63,8 @@ class Topology:
     """All subtopologies of one application.  All members have the same, except during a rolling deploy.
 
     Raises:
-        TopologyError: there is no subtopology; two have the same id (or differ by case only, which some
-            disks do not tell apart); a topic is listed twice, or is also a changelog; a name is invalid; a
+        TopologyError: there is no subtopology; two ids are equal, or differ only in case (some disks do not
+            tell such names apart); a topic is listed twice, or is also a changelog; a name is invalid; a
             subtopology without logged state has a changelog.
     """
 
@@ -98,7 +98,7 @@ class Topology:
         return tuple(sorted(topic for subtopology in self.subtopologies for topic in subtopology.topics))
 
     def changelogs(self, application: str) -> dict[str, str]:
-        """Subtopology id -> changelog topic, for the subtopologies with a changelog.
+        """Return subtopology id -> changelog topic, for the subtopologies with a changelog.
 
         Raises:
             TopologyError: a name is no valid topic name, or another topic of the topology has it.
@@ -115,7 +115,7 @@ class Topology:
         return changelogs
 
     def tasks(self, partitions: Mapping[str, int]) -> dict[str, int]:
-        """Subtopology id -> number of tasks.
+        """Return subtopology id -> number of tasks.
 
         Args:
             partitions: topic -> number of partitions; a missing topic has none.
@@ -137,11 +137,11 @@ class Topology:
         return counts
 
     def partitions(self, task: Task) -> tuple[TopicPartition, ...]:
-        """The source partitions of a task."""
+        """Return the source partitions of a task."""
         return tuple(TopicPartition(topic, task[1]) for topic in self[task[0]].topics)
 
     def tasks_of(self, partitions: Iterable[TopicPartition]) -> set[Task]:
-        """The tasks of these source partitions; ignores topics outside the topology."""
+        """Return the tasks of these source partitions; ignores topics outside the topology."""
         ids = {topic: subtopology.id for subtopology in self.subtopologies for topic in subtopology.topics}
         return {(ids[topic], partition) for topic, partition in partitions if topic in ids}
 

@@ -24,8 +24,9 @@ class CooperativeLagAwareAssignor(LagAssignor):
     """Keeps partition counts even, then minimises the largest lag that a member carries over all topics.
 
     Moves for lag are made only if the reduction justifies them.  They take cooperative rounds (KIP-429).  See
-    ``plan_cooperative_lag_aware``.  With ``load_source``, forecast arrivals count as lag.  The consumer reads
-    a ``LoadFeed`` from its first join on, and calls a function from its first plan on.
+    ``plan_cooperative_lag_aware``.  With ``load_source``, forecast arrivals count as lag.  If the source
+    is a ``LoadFeed``, the consumer reads it from its first join on.  If it is a function, the leader calls it
+    from its first plan on.
     """
 
     name = "cooperative-lag-aware"

@@ -15,8 +15,8 @@ class CooperativeStickyAssignor(Assignor):
     """As ``sticky``, but moves take two rounds, so that members read on from the partitions they keep.
 
     May share a group with Java's ``CooperativeStickyAssignor`` and with kafka-python's.  It runs eager in a
-    consumer whose list also has an eager strategy (the first bounce of an upgrade, KIP-429).  It then joins
-    without owned partitions, and its user data has those it revoked.
+    consumer whose list also has an eager strategy (the first bounce of an upgrade, KIP-429).  The member then
+    joins without owned partitions, and its user data lists the partitions it revoked.
     """
 
     name = "cooperative-sticky"

@@ -16,7 +16,7 @@ from kafka_assignors.wire.primitives import sized
 
 VERSION = 0  # later versions have the same fields
 CLASSIC_ONLY = b"\x00"
-"""Placeholder user data: a broker converts only groups without user data to the new protocol (KIP-848)."""
+"""Placeholder that keeps a group classic: a broker converts only groups without user data (KIP-848)."""
 
 _HEAD = struct.Struct(">hi")
 

@@ -10,7 +10,7 @@ The budget is the number of bytes that claims and user data may take when the me
 Readers ignore bytes after these, so later releases may append fields.
 
 An assignment is folded if its partitions are here.  Its own field for partitions is then empty, because each
-would take four bytes there.
+partition would take four bytes there.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
 """User data of the strategies that plan by lag, for groups whose record would be too large (version 1).
 
-int16 version; int32 generation of the claims; uint8 whether the member still owns them; the claims
-(`compact_ownership`); int32 age of the lags (milliseconds); int32 capacity in parts of 1,024, or, if the
-capacity is measured, -1 times the code of the service rate (module `rates`); uint8 whether a set of
-partitions follows, and the set (`compact_ownership`); int32 number of bytes, and the lags, compressed (zlib):
-a byte for each partition of the set, or else of the claims, in order; none if no lag is known; int32 number
-of bytes, and the arrival `rates` of the same partitions.
+- int16 version, int32 generation of the claims, uint8 whether the member still owns them;
+- the claims (`compact_ownership`);
+- int32 age of the lags (milliseconds);
+- int32 capacity in parts of 1,024; for a measured capacity, -1 times the code of the service rate (module
+  `rates`);
+- uint8 whether a set of partitions follows, and the set (`compact_ownership`);
+- int32 number of bytes, and the lags, compressed (zlib): one byte for each partition of the set, in order, or
+  of the claims if there is no set.  If no lag is known, there are no bytes to compress;
+- int32 number of bytes, and the arrival `rates` of the same partitions.
 
 A lag's byte: 0 is unknown, 1 is no lag, n from 2 to 255 is a lag of 2^((n - 2) / 4) records, rounded.  So a
 lag is within 9 % and half a record.  A member with this user data lists no owned partitions in its
@@ -68,8 +71,8 @@ def encode(report: LagUserData, budget: int) -> bytes:
     """Encode in at most ``budget`` bytes, or more if the claims alone take more: claims are always complete.
 
     The largest lags are sent, as many as fit, with the arrival rates of their partitions.  The capacity must
-    be within its bounds.  A ``service_rate`` is sent instead of it.  ``reads_budget`` and ``has_budget`` are
-    not sent: this form implies both.
+    be within its bounds.  A ``service_rate`` is sent instead of the capacity.  ``reads_budget`` and
+    ``has_budget`` are not sent: this form implies both.
     """
     lags, service_rate = report.lags, report.service_rate
     units = (in_units(report.capacity) or UNIT) if service_rate is None else -rates.code(service_rate)

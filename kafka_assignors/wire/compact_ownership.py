@@ -1,7 +1,7 @@
 """An ownership in about one byte a partition, for large groups; Kafka's own form takes four.
 
-A partition is sent as its gap: the numbers skipped since the previous partition.  Gaps are Rice-coded: a
-gap's quotient by 2^k is sent as that many zero bits and a one bit, its remainder in k bits.
+A partition is sent as its gap: how many numbers are skipped since the previous partition.  Gaps are
+Rice-coded: a gap's quotient by 2^k is sent as that many zero bits and a one bit, its remainder in k bits.
 
 int32 number of bytes that follow (0: owns nothing), then, compressed (zlib): int32 number of topics, and for
 each topic its name, int32 number of partitions, uint8 k, int32 number of bytes of the quotients, the

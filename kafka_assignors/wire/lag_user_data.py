@@ -3,16 +3,16 @@
 A history section, then a lag section.  The history is empty in two cases: the strategy ignores it, or the
 member still owns its partitions and lists them in its subscription.
 
-The lag section: int16 version, int32 age (milliseconds), and an array of topics: name, int32 number of
-partitions, uint8 bytes of a partition number, uint8 bytes of a lag, the partition numbers, the lags
-(records).  Each topic uses the narrowest widths that hold its numbers, because the broker keeps all members'
-user data in one record, limited to a megabyte in most clusters.
+The lag section is an int16 version, an int32 age (milliseconds), and an array of topics.  A topic is its
+name, int32 number of partitions, uint8 width of a partition number (bytes), uint8 width of a lag, the
+partition numbers, and the lags (records).  Each topic uses the narrowest widths that hold its numbers,
+because the broker keeps all members' user data in one record, limited to a megabyte in most clusters.
 
-A topic name that starts with a colon is a property, not a topic: Kafka has no such topics.  It is sent
-without partitions, so a leader that does not know it reads a topic without lag, and old and new members may
-be in one group:
+A topic name that starts with a colon is a property, not a topic: Kafka has no such topics.  A property has no
+partitions, so an older leader that does not know it reads a topic without lag.  Old and new members may thus
+share a group.  The properties are:
 
-- ``:capacity=2048`` is a capacity of 2048/1024 = 2.  A member of capacity 1 sends none.
+- ``:capacity=2048`` is a capacity of 2048/1024 = 2.  A member of capacity 1 does not send it.
 - ``:service-rate=98`` is the member's measured service rate, as a byte of `rates`, instead of a capacity.
 - ``:rates=...`` are the arrival `rates` of the partitions whose lag is sent, in Base85.
 - ``:compact`` means that the member reads an assignment with a `budget` (a size limit).  The leader sends
@@ -57,8 +57,8 @@ _LONGEST_NUMBER = 16  # a number has fewer digits
 def encode(report: LagUserData) -> bytes:
     """Encode both sections.
 
-    The capacity must be within its bounds.  A ``service_rate`` is sent instead of it.  ``still_owns`` is not
-    sent: the subscription of such a member lists its partitions.
+    The capacity must be within its bounds.  A ``service_rate`` is sent instead of the capacity.
+    ``still_owns`` is not sent: the subscription of such a member lists its partitions.
     """
     if report.service_rate is None:
         units = in_units(report.capacity)
@@ -130,7 +130,10 @@ def _pack_lags(report: LagUserData, properties: Sequence[str]) -> bytes:
 
 
 def _read_lags(reader: Reader) -> tuple[dict[TopicPartition, int], int, list[str]]:
-    """Read the lags (records), their age (milliseconds), and the properties.  The last duplicate counts."""
+    """Read the lags (records), their age (milliseconds), and the properties.
+
+    The last lag counts for a partition that is listed twice.
+    """
     reader.version(_VERSION)
     if (age_ms := reader.int32()) < 0:
         raise CodecError(f"the age of the lag is {age_ms} ms")

@@ -83,8 +83,8 @@ def drop_exhausted_batch(consumer: KafkaConsumer) -> None:
     """Let the next ``poll()`` return to the unread records of partitions that were paused and resumed.
 
     kafka-python 3.0 looks for these records only while it has no current batch, but a batch that was read to
-    its end stays the current one.  Nor does it fetch for these partitions.  So without this call they may
-    stand still for ever.
+    its end stays the current one.  While a partition has unread records, kafka-python fetches no more of it.
+    So without this call these partitions may stand still for ever.
     """
     if not consumer._fetcher._next_partition_records:
         consumer._fetcher._next_partition_records = None
@@ -93,9 +93,9 @@ def drop_exhausted_batch(consumer: KafkaConsumer) -> None:
 def heartbeat_age_s(consumer: KafkaConsumer) -> float | None:
     """Return the seconds since the last heartbeat was sent, if its response confirms the membership.
 
-    Infinite before the first heartbeat, while a response is outstanding, and if it confirms nothing.
-    Once its session has ended, a `ContinuousConsumer` accepts no response until it has joined again, because
-    a process that was suspended may read an old response.
+    Infinite before the first heartbeat, while a response is outstanding, and if the response does not confirm
+    the membership.  Once its session has ended, a `ContinuousConsumer` accepts no response until it has
+    joined again, because a process that was suspended may read an old response.
 
     None if the member is fenced, or in no group.  Also None while a ``KafkaConsumer`` joins; a
     `ContinuousConsumer` sends heartbeats during joins.
@@ -119,8 +119,8 @@ def poll_age_s(consumer: KafkaConsumer) -> float:
 def stable_heartbeat_at(consumer: KafkaConsumer) -> float | None:
     """Return when the last heartbeat was sent (``time.monotonic()``), if its response reported no rebalance.
 
-    Up to that time the consumer has joined every rebalance.  None while a rebalance is under way or a
-    response is outstanding.
+    Up to that time the consumer has joined every rebalance.  None while a rebalance is under way, and until
+    the response confirms the membership.
     """
     coordinator = consumer._coordinator
     # kafka-python sets ``rejoin_needed`` before it records the response, so the response is read first.

@@ -132,10 +132,10 @@ class CoordinatorFacts:
         return float(coordinator._cluster._last_successful_refresh_ms) / 1000
 
     def metadata_response_at(self) -> float:
-        """Return a time: a metadata update later than it answers a request made now.
+        """Return the time after which a metadata update answers a request made now.
 
-        ``inf`` while an update is under way, because it may have been requested for other topics.  Else, and
-        without a consumer, the present time (``time.monotonic``).
+        This is the present time (``time.monotonic``), also without a consumer.  It is ``inf`` while an update
+        is under way, because that update may have been requested for other topics.
         """
         coordinator = self._live()
         is_under_way = coordinator is not None and coordinator._cluster.metadata_refresh_in_progress

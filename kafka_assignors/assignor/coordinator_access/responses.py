@@ -1,7 +1,7 @@
 """Steps added to a coordinator's handling of JoinGroup and SyncGroup responses.
 
-They keep what kafka-python drops (the leader, and the generation of the last assignment), and read folded
-assignments, whose partitions are in the user data (`wire.budget`).
+They keep two facts that kafka-python drops: the leader, and the generation of the last assignment.  They also
+unfold assignments whose partitions are in the user data (`wire.budget`).
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class LagAssignor(Assignor):
 
     @property
     def min_improvement(self) -> float:
-        """The leader requests a rebalance if it lowers the largest load by at least this fraction."""
+        """Least relative reduction of the largest load for which the leader requests a rebalance."""
         return 0.1
 
     @property
@@ -283,7 +283,7 @@ class LagAssignor(Assignor):
         return keeper
 
     def _source(self) -> LagSource | None:
-        """Make the source; None if impossible (``_unavailable`` says why) or without a consumer."""
+        """Make the source; None without a consumer, or if impossible (``_unavailable`` has the reason)."""
         if self.options.lag_source is not None:
             return FunctionLag(self.options.lag_source)
         own, option = self._access.config(), self.options.consumer_config

@@ -1,9 +1,10 @@
 """Keeps a group's record within the broker's limit.
 
-The broker refuses an assignment whose record is too large (see ``record_size``).  The leader knows all sizes.
-In a large group it sends each member a budget with its assignment: the bytes that claims and user data may
-take in its next subscription.  If this record is too large already, or the next one would be, the leader
-folds the assignments: their partitions move to the user data, in compact form.
+The broker refuses an assignment whose record is too large (see ``record_size``).  The leader knows the sizes
+of all subscriptions and assignments.  In a large group it sends each member a budget with its assignment: the
+bytes that claims and user data may take in the member's next subscription.  If this record is too large
+already, or the next one would be, the leader folds the assignments: their partitions move to the user data,
+in compact form.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _FULL = 0.9
 """Part of the limit that a planned record may take.  The rest is for later members and partitions."""
 
 _LAG_BYTES = 10
-"""Usual maximum of the bytes of a lag in the plain form, without the topic's name."""
+"""Bytes that a lag usually takes at most in the plain form, without the topic's name."""
 
 
 class MemberSize(NamedTuple):
@@ -49,11 +50,11 @@ class Fitted(NamedTuple):
 
 
 def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, some_have_budgets: bool = False) -> Fitted:
-    """Choose budgets with which this record and the next one fit into the limit, as far as they can.
+    """Choose budgets with which this record and the next one fit into the limit, as far as possible.
 
-    Subscriptions shrink at the next join: claims lose nothing in their compact form, lags are rounded, and
-    the least lags are left out.  Assignments are folded only if that is not enough or comes too late, because
-    other tools do not read a folded one.
+    Budgets shrink the subscriptions at the next join: claims take a compact form, which loses nothing; lags
+    are rounded, and the least lags are left out.  Assignments are folded only if that is not enough, or if
+    this record is too large already, because other tools cannot read a folded assignment.
 
     Args:
         sizes: of all members.

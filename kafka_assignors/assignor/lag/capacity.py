@@ -1,4 +1,4 @@
-"""Capacities of members on the leader: options of members, or ``capacity="measured"``."""
+"""The members' capacities on the leader: set with the option ``capacity``, or measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafka_assignors.plan.capacity import in_units, median_ratio
 log = logging.getLogger("kafka_assignors")
 
 MEASURED = "measured"
-"""The value of the option ``capacity`` with which a member measures it."""
+"""Value of the option ``capacity``: the member measures its capacity."""
 
 MOST_RATIO = 8.0
 """A measured capacity is at most this, and at least 1 over this."""
@@ -21,8 +21,8 @@ MOST_RATIO = 8.0
 def capacities(reports: Sequence[MemberReport]) -> list[float]:
     """Return the capacity of each member; an invalid one counts as 1.
 
-    A measured capacity is the member's service rate over the median of all measured ones.  So a member with a
-    ``capacity`` of 1 counts as the median, as does a member that has not measured anything yet.
+    A measured capacity is the member's service rate divided by the median of all measured rates.  So a member
+    with a ``capacity`` of 1 counts as the median, as does a member that has not measured anything yet.
     """
     median = median_rate(reports)
     return [_capacity(report, median) for report in reports]
@@ -53,8 +53,8 @@ class MeasuredCapacities:
     def with_capacities(self, reports: Reports, *, is_later_round: bool) -> Reports:
         """Return the members with their capacities.
 
-        ``is_later_round``: whether the first round of this rebalance is recent enough for its capacities to
-        be used again.  Its members then keep them, so that all rounds have the same target.
+        ``is_later_round``: whether this is a later round of a rebalance whose first round is recent.  Members
+        then keep their capacities of the last round, so that all rounds have the same target.
         """
         measuring = [report for _member, report in reports if report.service_rate is not None]
         if not measuring:

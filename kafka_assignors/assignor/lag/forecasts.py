@@ -27,8 +27,8 @@ class LoadForecasts:
     def with_planned_forecasts(self, group: Group, *, is_later_round: bool) -> Group:
         """Return the group with load instead of lag; unchanged if there are too few forecasts.
 
-        ``is_later_round``: whether the first round of this rebalance is recent enough for its forecasts to be
-        used again.  This round then plans with them, so that both rounds have the same target.
+        ``is_later_round``: whether this is a later round of a rebalance whose first round is recent.  This
+        round then plans with the forecasts of the first one, so that all rounds have the same target.
         """
         self.count = 0
         partitions = _partitions(group)

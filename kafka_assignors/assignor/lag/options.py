@@ -26,8 +26,8 @@ class LagOptions(Options):
     """Options of every strategy that plans by lag.
 
     Attributes:
-        consumer_config: keyword arguments of ``KafkaConsumer`` that replace the consumer's own where lag is
-            fetched: connection, group and ``auto_offset_reset``.
+        consumer_config: keyword arguments of ``KafkaConsumer`` for fetching lag and forecasts: connection,
+            group, ``auto_offset_reset`` and ``isolation_level``.  They replace the consumer's own.
         lag_source: your function from partitions to a mapping of lag (records), instead of the cluster.  It
             may leave out partitions.  Background threads call it, at times two at once.  Exceptions are
             logged.
@@ -42,7 +42,7 @@ class LagOptions(Options):
             by default the brokers' ``message.max.bytes``.  If the record may exceed half of it, members
             shorten their reports of lag and owned partitions.
         rebalance_on_skew: whether the leader requests a rebalance when lag has become uneven: True, or a
-            ``RebalanceOnSkew`` that says when.
+            ``RebalanceOnSkew`` with the conditions.
     """
 
     # It may hold passwords.
@@ -92,15 +92,15 @@ class CooperativeLagOptions(LagOptions):
 
     Attributes:
         load_source: forecasts of arrivals, which add to lag: the name of a topic, a ``LoadFeed``,
-            ``throughput`` (members measure what their partitions receive), or a function from partitions to
-            the expected records of those it knows.  A background thread calls the function every
-            ``lag_refresh_ms`` once this consumer has led.
-        load_horizon_ms: how far back ``throughput`` measures, and how far ahead it expects the same.  A rate
-            counts once it was measured for a fifteenth of this time.
-        load_max_age_ms: the leader ignores forecasts whose event time is further from now, and older answers
-            of a function.
-        max_partition_skew: largest difference between the partition counts of two members, if the one with
-            fewer could take one from the other.  1 is KIP-169's rule; None sets no limit.
+            ``throughput`` (members measure the arrivals of their partitions), or a function from partitions
+            to a mapping of expected records, which may leave out partitions.  A background thread calls the
+            function every ``lag_refresh_ms`` once this consumer has led the group.
+        load_horizon_ms: how far back ``throughput`` measures arrivals, and how far ahead it expects arrivals
+            at the same rate.  A rate counts once it was measured for a fifteenth of this time.
+        load_max_age_ms: the leader ignores forecasts whose event time is further from now than this, and
+            older answers of a function.
+        max_partition_skew: largest difference between the partition counts of two members, if the member with
+            fewer could take a partition from the other.  1 is KIP-169's rule; None sets no limit.
         min_improvement: least relative reduction of the largest load that justifies moves; 0.1 is 10 %.
     """
 
@@ -128,7 +128,7 @@ class CooperativeLagOptions(LagOptions):
 
     @property
     def measures_throughput(self) -> bool:
-        """Whether members measure what their partitions receive."""
+        """Whether members measure the arrivals of their partitions."""
         return self.load_source == _THROUGHPUT
 
     @property

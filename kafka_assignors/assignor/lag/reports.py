@@ -101,7 +101,7 @@ class OwnReport:
         self._reported_rate = None if self._service_rate is None else self._service_rate.report()
 
     def end_join(self) -> None:
-        """Measure again for the next join."""
+        """End the join: the next call of ``measure`` belongs to another join, and sets new values."""
         self._measured_for = None
 
     def encode(self, revoked: Ownership, generation: int, *, reads_budget: bool) -> bytes:

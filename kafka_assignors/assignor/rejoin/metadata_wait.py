@@ -1,4 +1,4 @@
-"""Lets the leader wait for newer metadata while the present one does not list owned partitions."""
+"""Lets the leader wait for newer metadata while its metadata does not list all owned partitions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class MetadataWait:
     """Decides whether a claim on a partition that the metadata does not list may be true.
 
     kafka-python requests a metadata update in each round, and plans before the response.  Every valid claim
-    comes from an assignment of the previous round or an earlier one.  So if this member led that round, and
-    the update has arrived since, the metadata is newer than every valid claim: a partition that is not listed
-    does not exist.
+    comes from an assignment of the previous round or an earlier one.  If this member led the previous round,
+    and the update that it requested then has arrived, the metadata is newer than every valid claim: a
+    partition that is not listed does not exist.
 
     Attributes:
         is_waiting: whether owners keep unlisted partitions in this round, so that another round follows.

@@ -15,8 +15,8 @@ _ROUNDS = 5
 """Maximum number of rounds that the leader requests for one hold while the member is not busy."""
 
 PATIENCE_S = 1.0
-"""Seconds after which the leader requests the round itself.  A member that revokes partitions requests it
-sooner.  A request at once would end the present round before some members have their assignment."""
+"""Seconds after which the leader requests the next round itself.  A member that revokes partitions requests
+it sooner.  An immediate request would end the present round before some members have their assignment."""
 
 _BUSY_S = 300.0
 """Seconds a member may be busy if no setting is known: the default of ``max_poll_interval_ms``."""
@@ -39,11 +39,11 @@ class SecondRound:
     not own, and then revokes nothing: kafka-python's own cooperative members repeat the claims of a lost
     membership, and a broken client may claim anything.  So the leader requests rounds, too, and counts them.
 
-    The first round of a hold is counted.  A later one is not if the member's claim is older than that first
-    round.  The member is then busy: it joined outside ``poll()``, and has not applied an assignment since.
-    At its next ``poll()`` it revokes the partition and requests a round.  This wait ends after
-    ``max_poll_interval_ms``.  But a claim from before this member id's first join comes from a lost
-    membership: there is nothing to revoke, so the round is counted.
+    The first round of a hold is counted.  A later round is not counted if the member's claim is older than
+    the first round.  The member is then busy: it joined outside ``poll()``, and has not applied an assignment
+    since.  At its next ``poll()`` it revokes the partition and requests a round.  After
+    ``max_poll_interval_ms`` the rounds are counted again.  A claim that is older than the first join under
+    this member id comes from a lost membership.  The member has nothing to revoke, so the round is counted.
 
     Attributes:
         held: holds of the current round.
@@ -88,7 +88,7 @@ class SecondRound:
         return self.rejoin_after_s is not None
 
     def begin(self) -> None:
-        """Begin a round.  A round that it interrupts does not count, because members may have missed it."""
+        """Begin a round.  An interrupted round does not count, because members may have missed it."""
         self.held, self.generations = [], {}
 
     def end(self, generation: int, busy_s: float | None = None) -> None:

@@ -4,10 +4,12 @@ A static leader that restarts gets its old assignment back without a rebalance. 
 know that it leads, so no member watches the metadata.  A static member that restarts with more topics does
 not cause a rebalance either.  So a static member asks the broker for all assignments after it has restarted,
 and when the metadata lists other partitions than before.  If it has restarted, or the leader is gone, it
-requests a rebalance for a partition without an owner.  It does so too if no leader watches lag any more.
+requests a rebalance for a partition without an owner.  It also requests one if the group has lost a leader
+that watches lag.
 
-A broker starts the rebalance of a member that does not lead only if its subscription has changed.  This one
-has: it contains the member's generation, which is newer than at its last join.
+A broker starts the rebalance of a member that does not lead only if its subscription has changed.  The
+subscription of a static member has changed, because it contains the member's generation, which is newer than
+at the last join.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ class StaticWatch:
     "Before" is the last check or rebalance.  A check is one DescribeGroups request, up to four if it fails or
     the group rebalances.  Dynamic members never check, because the restart of a dynamic leader starts a
     rebalance.  A member that took part in the last rebalance requests another one only if the leader has
-    restarted or left.  A member that has restarted since then requests one also beside the leader, which may
-    not have planned for its topics.
+    restarted or left.  A member that has restarted since then may request one although the leader is still
+    there, because the leader may not have planned for the member's topics.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
-"""``kafka-assignors exporter``: the lag of all groups as a page for Prometheus.
+"""``kafka-assignors exporter``: the lag of groups as a page for Prometheus.
 
-A *reading* is the state of all groups at one moment.
+A *reading* is the state of the selected groups at one moment.
 
 - ``command``: options.  ``server``: repeated readings, and the page over HTTP.
 - ``fetch``: reads the cluster.

@@ -61,7 +61,8 @@ class ClusterReader:
         """Return the state of the chosen groups.
 
         Raises:
-            LagError: no broker answers, or none lists its groups.
+            LagError: the cluster does not answer or denies access, or a broker failed and no other listed a
+                group.
         """
         connection_failed = True
         try:
@@ -77,7 +78,8 @@ class ClusterReader:
         list_by, groups_by, offsets_by, times_by = (start + share * self._timeout_s for share in _SHARES)
         link = self._connection.open(list_by)
         listing, unlisted = list_groups(link, list_by)
-        # The list lacks groups that the user may no longer describe, which must not look deleted.
+        # A broker lists no group that the user may not describe.  A group must not look deleted when the user
+        # loses that right, so the groups of the last reading are requested, too.
         names = sorted({name for name in listing if _matches(name, self._groups_like)} | self._known)
         groups = read_groups(
             link, self._fetch_settings, names, self._partitions, (groups_by, offsets_by), retries=FEW
@@ -113,7 +115,8 @@ class ClusterReader:
                         groups.states[name].commits.get(tp),
                         of_group,
                         oldest,
-                        now_ms=(epoch_s + groups.read_at[name]) * 1000,  # a later time would add age
+                        # The time when the commits were read: with a later one, records would look older.
+                        now_ms=(epoch_s + groups.read_at[name]) * 1000,
                     )
                     for tp in sorted({*of_group.offsets, *of_group.missing})
                 )
@@ -135,8 +138,8 @@ class ClusterReader:
     def _oldest(self, link: Link, groups: GroupsReading, deadline: float) -> tuple[OldestUnread, bool]:
         """Return the timestamps of the oldest unread records, and whether a broker did not answer.
 
-        Timestamps of the previous reading are used again.  Partitions that had no timestamp in that reading
-        come first, so that each has its turn if there is no time for all.
+        Timestamps of the previous reading are used again.  Partitions whose timestamps that reading could not
+        fetch come first, so that each has its turn if there is no time for all.
         """
         unread = {
             position

@@ -49,7 +49,7 @@ def partition_lag(
 ) -> PartitionLag:
     """Return the lag of one partition of a group.
 
-    Without offsets or a commit, its lag and age are unknown; without ``oldest``, its age.
+    Its lag and its age are unknown without offsets or a commit.  Without ``oldest``, only its age is unknown.
     """
     offsets = reading.offsets.get(tp)
     if offsets is None or committed is None:

@@ -60,7 +60,7 @@ class ReadingPage(Collector, Generic[ReadingT]):
         """Replace the figures."""
 
     def fail(self) -> None:
-        """Note that a reading failed.  The last figures stay, as ``KEPT_INTERVALS`` says."""
+        """Note that a reading failed.  The last figures stay for a while (``KEPT_INTERVALS``)."""
         with self._lock:
             self._is_up = False
 

@@ -41,7 +41,7 @@ def is_pattern(name: str) -> bool:
 
 def matching(pattern: str, names: Iterable[str]) -> list[str]:
     """Return the names that match a pattern, sorted."""
-    like = pattern.replace("[", "[[]")  # a character like any other
+    like = pattern.replace("[", "[[]")  # ``[`` stands for itself
     return sorted(name for name in names if fnmatchcase(name, like))
 
 
@@ -181,7 +181,7 @@ def lag_in_time(
     retention: Mapping[TopicPartition, Retention],
     now_ms: float,
 ) -> InTime:
-    """Return the age of each partition's oldest unread record, and its share of retention left.  Pure.
+    """Return the age of each partition's oldest unread record, and the share of retention it has left.  Pure.
 
     Args:
         offsets: the offsets of the partitions with a known lag.

@@ -44,7 +44,7 @@ _LINE_EVERY_S = 10.0  # between two lines of progress, if not on a terminal
 
 @dataclass(frozen=True, slots=True)
 class RecordingOptions:
-    """The options of both commands; a command adds its own ones to ``pipeline``."""
+    """The options that the commands share.  Each command adds its own to ``pipeline``."""
 
     pipeline: PipelineOptions
     for_s: float | None  # None: until interrupted
@@ -159,8 +159,7 @@ _OPTIONS = (
 def stopping(for_s: float | None) -> Iterator[threading.Event]:
     """Yield an event that Ctrl-C, SIGTERM or a timer sets; a signal after that interrupts at once.
 
-    Enter the block after Spark has started, because Spark installs its own Ctrl-C handler at its start, which
-    cancels all jobs.
+    Enter the block after Spark has started: its start installs a Ctrl-C handler that cancels all jobs.
     """
     stop = threading.Event()
 

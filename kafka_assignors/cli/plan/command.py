@@ -213,7 +213,8 @@ def _plan_stateful(
 def _from_file(file: BinaryIO, content: object, strategy: str | None) -> Problem:
     with as_usage_error(_name(file)):
         problem = parse_problem(content)
-    # An unknown one is refused even if --strategy names another, but not if the user's own class may have it.
+    # Refuse an unknown strategy in the file even if --strategy names another one.  With MODULE:CLASS accept
+    # it, because it may be the name of the user's strategy.
     if problem.strategy is not None and ":" not in (strategy or ""):
         _strategy(problem.strategy, None)
     return problem

@@ -25,7 +25,7 @@ _IN_FILES = {
 }
 
 DEFAULT_STRATEGY = "cooperative-sticky"
-"""The strategy of a group that names none."""
+"""The strategy to plan with if neither the user nor the group names one."""
 
 KNOWN = f"one of {', '.join(STRATEGIES)}, or your own as MODULE:CLASS"
 """The values of ``--strategy``, for help texts and errors."""

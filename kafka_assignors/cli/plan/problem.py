@@ -136,7 +136,7 @@ def check_total(path: str, partitions: Iterable[int]) -> None:
 def _by_partition(
     path: str, given: Mapping[str, object], kind: Any, topics: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Convert arrays by topic; an array has an entry for each of the topic's first partitions."""
+    """Convert arrays by topic.  Entries belong to partitions 0, 1, ...; an array may end early."""
     arrays = keyed(path, given, kind)
     for topic, entries in arrays.items():
         if topic not in topics:

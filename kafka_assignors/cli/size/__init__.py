@@ -1,5 +1,7 @@
 """``kafka-assignors size``: how many members a group needs.
 
+A *look* is one reading of the group's members, offsets and lag.
+
 ================  ===============================================  ===============
 file              purpose                                          key names
 ================  ===============================================  ===============

@@ -43,7 +43,7 @@ from kafka_assignors.pipeline.session import session
 from kafka_assignors.simulation.sizing import Target
 from kafka_assignors.strategies import load_strategy
 
-_MOST_DAYS = 365  # of a time; ``time.sleep`` refuses much longer ones
+_MOST_DAYS = 365  # maximum of an option that takes a time; ``time.sleep`` refuses much longer ones
 
 
 def _seconds(value: str) -> float:
@@ -152,7 +152,7 @@ def command(
 ) -> None:
     """Show how many members a group needs so that no record waits too long, and why.
 
-    The command looks at the group twice, or reads its recording, and simulates sizes through its strategy.
+    The command looks at the group twice, or reads its recording, and simulates sizes with its strategy.
     It only reads from the cluster.  Exit code 0: the group has the advised size.  1: it has another size, its
     plan is too old, no size is enough, a record has already waited too long, or there is no answer.
     """

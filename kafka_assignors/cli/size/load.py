@@ -31,8 +31,8 @@ from kafka_assignors.strategies import STRATEGIES
 class Forecasts:
     """Describes the forecasts that the later steps of a load are made from.
 
-    From ``mean_from_s`` on (seconds from now) the load is the mean of the forecasts over their period.  None:
-    each step has a forecast of its own.
+    If ``mean_from_s`` is None, each later step has a forecast of its own.  Otherwise the load from that time
+    on (seconds from now) is the mean of the forecasts over their period.
     """
 
     source: str  # the topic they were read from, or the model that made them
@@ -52,7 +52,7 @@ class GroupLoad:
 
     history: History  # its first step is measured, the others are forecast
     members: int | None  # None: unknown, or there are none
-    owners: Counts | None  # of each partition, as an index into the members; None: a partition has no owner
+    owners: Counts | None  # of each partition, as an index into the members; None: some have no known owner
     notes: tuple[str, ...]  # a sentence each
     forecasts: Forecasts | None = None  # None: measured arrivals are assumed to continue
     capacities: tuple[float, ...] = ()  # of the members; empty: all 1
@@ -61,7 +61,7 @@ class GroupLoad:
 
 
 def partition_counts(report: Report) -> dict[str, int]:
-    """Return the partition count of each topic of a group.
+    """Return the partition count of each topic of a group, up to the last partition of the report.
 
     If any partition has an owner, topics without owned partitions are left out, because their lag only grows.
     """
@@ -81,7 +81,7 @@ def member_rates(looks: Sequence[Report]) -> list[float]:
     ``COMMIT_S`` seconds.  A member does not count if the rate of one of its partitions is unknown.
 
     Args:
-        looks: oldest first; they include all those over which the rates of the last one were measured.
+        looks: oldest first.  They cover the time over which the rates of the last look were measured.
     """
     now, lags = looks[-1], [look.by_member() for look in looks]
     owned, capacity_of = [look.partitions_of() for look in looks], capacities_of(now)
@@ -101,7 +101,7 @@ def member_rates(looks: Sequence[Report]) -> list[float]:
 def has_stopped(looks: Sequence[Report]) -> bool:
     """Return whether records waited at all looks, but no commit changed between them.
 
-    Then the members do not read, or commit less often than the time that the looks span.
+    Then the members do not read, or their commits are further apart than the first look and the last.
     """
     commits = [{partition.tp: partition.committed for partition in look.partitions} for look in looks]
     return all(map(_waiting_commits, looks)) and all(of_look == commits[0] for of_look in commits)
@@ -116,7 +116,8 @@ def stuck_partitions(looks: Sequence[Report]) -> list[TopicPartition]:
 def _waiting_commits(look: Report) -> dict[TopicPartition, int | None]:
     """Return the commits of the partitions with unread records.
 
-    Lag alone does not show these: the last offsets may be markers of transactions.
+    Lag alone does not show unread records, because the last offsets may be markers of transactions.  Then the
+    age is 0.
     """
     return {p.tp: p.committed for p in look.partitions if p.lag and p.seconds != 0}
 

@@ -114,12 +114,18 @@ def load_at_end(recorded: Recorded, recording: RecordingRequest, request: SizeRe
 
 
 def later_arrivals(history: History, end: int, horizon_s: float) -> Levels | None:
-    """Return the records/s that the load model expects in two to four parts of a horizon.
+    """Return the records/s that the load model expects in each of two to four parts of a horizon.
 
-    The shape is (parts, partitions).
-    The model learns the arrivals of the last four weeks, including interpolated ones.  NaN: the history of a
-    partition is too short.  None: the horizon cannot be divided into parts of whole steps.  ``end`` is the
-    end of the last recorded step, in microseconds since 1970.
+    The model learns the arrivals of the last four weeks, including interpolated ones.
+
+    Args:
+        history: the recorded arrivals.
+        end: end of the last recorded step, microseconds since 1970.
+        horizon_s: length of the horizon, seconds.
+
+    Returns:
+        An array of shape (parts, partitions).  NaN: the history of a partition is too short.  None instead of
+        an array: the horizon cannot be divided into parts of whole steps.
     """
     step_us, horizon_us = (round(seconds * MICROSECONDS) for seconds in (history.step_s, horizon_s))
     for parts in range(_PARTS, 1, -1):

@@ -91,8 +91,8 @@ class GroupSizes:
         self._looks.append((now, report))
         self._lags |= {p.tp: p.lag for p in report.partitions if p.lag is not None}
         self._arrivals |= {p.tp: p.rate.records_in for p in report.partitions if p.rate is not None}
-        # The reader's ``Rates`` notes the time of each look a little later, by varying delays.  So its rates
-        # may begin one look before the window here: keep one look more than it does.
+        # The reader's ``Rates`` notes the time of each look later than this method, by a varying delay.  So
+        # the window of its rates may begin one look before this one: keep one look more than ``Rates`` does.
         while len(self._looks) > 3 and self._looks[2][0] <= now - WINDOW_S:
             self._looks.popleft()
         return report
@@ -151,7 +151,7 @@ class GroupSizes:
         return None
 
     def _given_up(self) -> int:
-        """Return how many partitions of topics that members read have lost their owner since the last look.
+        """Return how many partitions of topics that members read have lost their owner since the look before.
 
         A cooperative member revokes a partition in one round; another member gets it in the next.
         """
@@ -167,7 +167,7 @@ class GroupSizes:
         if not now.group.members or self._span_s < _LEAST_S:
             return []
         last_s = self._looks[-1][0]
-        # A minute without a commit, or the time since the first look.
+        # Judge at least the last minute, or all looks if they span less.
         old = (index for index, (at_s, _) in enumerate(self._looks) if at_s <= last_s - WINDOW_S)
         first = max(old, default=0)
         span_s, looks = last_s - self._looks[first][0], [look for _, look in list(self._looks)[first:]]
@@ -189,7 +189,7 @@ class GroupSizes:
         return self._looks[-1][0] - self._looks[0][0]
 
     def _rate(self) -> tuple[float, list[str]]:
-        """Return the records/s of a member of capacity 1, and a note if members differ."""
+        """Return the records/s of a member of capacity 1, and a note if members only report it, or differ."""
         if self._request.rate is not None:
             return self._request.rate, []
         span_s = self._span_s

@@ -18,7 +18,8 @@ _UNREAD = 4  # maximum lines about members without a readable assignment or user
 def task_lines(report: TaskReport, *, everything: bool, timed: bool = False) -> Lines:
     """Return the group and its tasks.
 
-    Of many tasks, those without an active member, with a warm-up or with a large lag are chosen first.
+    If there are more tasks than rows, tasks without an active member are chosen first, then tasks with a
+    warm-up, then those with the largest lag.
     """
     return _lines(report, len(report.rows) if everything else ROWS, timed=timed)
 
@@ -88,6 +89,6 @@ def _table(rows: Iterable[TaskRow], names: Mapping[str, str]) -> Columns:
 
 
 def _named(copy: ReportedCopy, names: Mapping[str, str]) -> str:
-    """Return ``a-1f0c2d34 (12)``: the member and the lag of its copy (records), without brackets for 0."""
+    """Return ``a-1f0c2d34 (12)``: the member and the lag of its copy, records.  A lag of 0 is left out."""
     lag = "?" if copy.lag is None else f"{copy.lag:,}"
     return names[copy.member_id] + f" ({lag})" * (copy.lag != 0)

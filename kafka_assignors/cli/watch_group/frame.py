@@ -166,7 +166,7 @@ class Frame:
         return totals
 
     def _lag_notes(self, now_s: float) -> list[str]:
-        """Return a note with the age of an old lag, and with the reason if a lag is unknown or old."""
+        """Return a note with the age of the lag if it is old, and why the lag is old or partly unknown."""
         lag, notes = self.last.lag, []
         look_s = self.last.snapshot.time_s
         if lag.time_s is not None and look_s - lag.time_s > self.interval_s + _LATE_S:

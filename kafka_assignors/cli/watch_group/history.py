@@ -3,9 +3,10 @@
 A snapshot shows the group at one moment.  While a classic group rebalances, a broker describes neither
 subscriptions nor assignments of members.  So a rebalance is the difference of two stable snapshots:
 
-- Several rebalances between two snapshots appear as one.  ``generations`` is their number if members (or, of
-  a group of the new protocol, the broker) report generations.
-- A rebalance between two snapshots that changes nothing in the description is not seen.
+- Several rebalances between two snapshots appear as one.  ``generations`` is the number of generations that
+  passed, if known: members of a classic group report generations, and the broker reports a KIP-848 group's
+  epoch.
+- A rebalance between two snapshots is not seen if it changes nothing that the broker describes.
 - The broker does not say which member leads, what the leader requested, or why a member is gone.  If no
   described change explains a rebalance, its cause is unknown.
 """
@@ -45,7 +46,7 @@ class SeenMove:
     """A partition whose owner changed."""
 
     tp: TopicPartition
-    old: str | None  # last known owner, which may have revoked it before; None: no owner is known
+    old: str | None  # last known owner, even if it revoked the partition earlier; None: no owner is known
     new: str | None  # None: it has no owner now
     why: MoveReason
 
@@ -158,8 +159,8 @@ class RebalanceHistory:
                 continue
             old = owner or self._last_owner.get(tp)
             if old is None:
-                # The count of a topic is known only while members subscribe to it.  So all partitions of a
-                # topic that members now subscribe to for the first time count as old.
+                # The count of a topic is known only while members subscribe to it.  So the partitions of a
+                # topic that no member subscribed to before do not count as new.
                 is_known = tp.topic in topics_before and tp.topic in counts
                 is_new = is_known and tp.partition >= self._planned.get(tp.topic, 0)
                 why = MoveReason.NEW_PARTITION if is_new else MoveReason.NO_OWNER

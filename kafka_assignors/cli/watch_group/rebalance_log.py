@@ -17,7 +17,10 @@ _DAY_S = 86_400
 
 
 class RebalanceLog(VerticalScroll, can_focus=True):
-    """Shows rebalances, newest first, each in a widget, because Textual renders only the widgets in view."""
+    """Shows rebalances, newest first.
+
+    Each has its own widget, because Textual renders only the widgets in view.
+    """
 
     BORDER_TITLE = "rebalances"
 

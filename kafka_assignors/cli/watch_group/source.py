@@ -48,8 +48,8 @@ class Observation:
 class GroupSource:
     """Reads one group over connections of its own.
 
-    One thread may call ``read`` while another calls ``read_lag``.  Each has its own connection, because a
-    failure closes it.
+    One thread may call ``read`` while another calls ``read_lag``.  The two methods have separate connections,
+    because a method closes its connection after a failure.
     """
 
     def __init__(

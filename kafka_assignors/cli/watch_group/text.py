@@ -14,12 +14,12 @@ from kafka_assignors.cli.watch_group.history import MoveReason, SeenMove, SeenRe
 from kafka_assignors.plan import TopicPartition, shown
 from kafka_assignors.plan.cause import Cause, RebalanceCause
 
-_MOVE_LINES = 20  # of one rebalance
+_MOVE_LINES = 20  # maximum lines about the moves of one rebalance
 _UNKNOWN = "unknown: nothing that a broker describes has changed"
 
 
 def rebalance_lines(rebalance: SeenRebalance, width: int, now_s: float) -> Iterator[Text]:
-    """Yield a line with the causes of a rebalance, then a line for each old owner, new owner and reason."""
+    """Yield a line with the causes of a rebalance, then the lines of its moves."""
     line = Text.assemble(
         (f"{time_of_day(rebalance.time_s, now_s)}  ", "dim"), (causes_in_words(rebalance), "bold")
     )
@@ -92,7 +92,7 @@ def facts_of(rebalance: SeenRebalance) -> str:
 
 
 def _moves(moves: Iterable[SeenMove], width: int) -> Iterator[str]:
-    """Yield a line for each old owner, new owner and reason, those with the most partitions first."""
+    """Yield a line for all moves with the same owners and reason, lines with the most partitions first."""
     alike: dict[tuple[str, str, MoveReason], list[TopicPartition]] = {}
     for move in moves:
         alike.setdefault((move.old or "-", move.new or "-", move.why), []).append(move.tp)

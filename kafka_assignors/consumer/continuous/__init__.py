@@ -2,7 +2,7 @@
 
 Like ``assignor/coordinator_access`` this folder uses kafka-python's private parts.  No other module does.
 
-- ``make``: `ContinuousConsumer`, and `make_continuous` for a consumer if its kafka-python is known.
+- ``make``: `ContinuousConsumer`, and `make_continuous`, which does the same for an existing consumer.
 - ``known_parts``: digests of the methods that this folder replaces or relies on.
 - ``coordinator``: ``poll()`` does not wait for a join.  ``joins``: joins while the application is busy.
 - ``offsets``: commits, offset fetches and LeaveGroup during a join, over a second connection.

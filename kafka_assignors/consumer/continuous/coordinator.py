@@ -1,9 +1,9 @@
 """A coordinator whose ``poll()`` does not wait for a join while the member has partitions to deliver.
 
-kafka-python's ``poll()`` returns no records from JoinGroup to the SyncGroup response, and a broker answers
-JoinGroup when the last member has joined.  This coordinator runs the join on the I/O thread, as kafka-python
-does, but ``poll()`` fetches meanwhile and applies the assignment when it has arrived.  As before,
-``poll()`` and ``close()`` run the listeners.
+kafka-python's ``poll()`` returns no records between JoinGroup and the SyncGroup response, and a broker
+answers JoinGroup only when the last member has joined.  This coordinator runs the join on the I/O thread, as
+kafka-python does, but ``poll()`` fetches meanwhile and applies the assignment when it has arrived.  As in
+kafka-python, ``poll()`` and ``close()`` run the listeners.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         A member whose session is over (its process was suspended, or cut off from the broker) delivers
         nothing until it has joined again.
 
-        With partitions, a call waits at most ``_SLICE_MS`` for an unknown coordinator, the same for a
-        pattern's metadata, and ``retry_backoff_ms`` if no broker names a coordinator.  Listeners add to that,
-        and a commit if partitions are revoked.
+        With partitions, a call waits at most ``_SLICE_MS`` for an unknown coordinator, and as long for a
+        pattern's metadata.  If no broker names a coordinator, it waits ``retry_backoff_ms``.  Listeners, and
+        a commit before partitions are revoked, take additional time.
         """
         self._invoke_completed_offset_commit_callbacks()
         self._hold_back_unsubscribed()
         if self.state is MemberState.STABLE and not self._may_still_own():
             self.request_rejoin()  # the session is over: other members may own the partitions
-        # A rebalance may begin at any moment of the inherited ``poll``, which would then wait for the join.
+        # Only without partitions, because the inherited ``poll`` waits for a join that begins meanwhile.
         if not self._has_partitions():
             self.heartbeat.poll()  # the inherited ``poll`` skips this while a join is under way
             try:
@@ -74,7 +74,7 @@ class ContinuousCoordinator(JoinsOutsidePoll):
     async def ensure_coordinator_ready_async(self, timeout_ms: float | None = None) -> bool:
         """As inherited, but with ``timeout_ms`` a failed metadata request counts as a timeout.
 
-        Without ``timeout_ms`` its error is raised, as in kafka-python; otherwise ``committed`` and
+        Without ``timeout_ms`` the request's error is raised, as in kafka-python.  Otherwise ``committed`` and
         ``position`` would wait for ever.
         """
         try:
@@ -100,7 +100,7 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         )
 
     def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> bool:
-        """As inherited, but ``poll()`` delivers partitions with a position while it fetches other offsets."""
+        """As inherited, but ``poll()`` waits only ``_SLICE_MS`` for offsets if a partition has a position."""
         states = list(self._subscription.assignment.values())
         is_delivering = self.is_polling and self._has_partitions()
         if not is_delivering or not any(state.has_valid_position for state in states):

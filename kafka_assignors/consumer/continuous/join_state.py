@@ -67,7 +67,8 @@ class JoinState:
 
         It may not while ``poll()`` handles a join, because listeners may be running, nor in ``close()``.  If
         a rejoin is requested, a new join replaces an assignment that waits for ``poll()``.  The member then
-        still claims partitions that it must revoke at the next poll, but the others need not wait for it.
+        still claims partitions that it must revoke at the next poll, but the other members need not wait for
+        that poll.
         """
         if self.is_in_poll or self.is_closing:
             return False

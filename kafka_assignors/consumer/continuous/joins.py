@@ -37,7 +37,7 @@ class JoinsOutsidePoll(Membership):
         super().begin()
         self.heartbeat.__class__ = EarlyHeartbeat
         self._joined_at = float("-inf")  # the last JoinGroup response
-        # While records are delivered, no OffsetFetch is sent before this time.  Set when one has given none.
+        # While records are delivered, no OffsetFetch is sent before this time.  Set when one gave no offsets.
         self._next_offset_fetch_at = float("-inf")
         self._commit_precedes_join = False  # whether the next commit is the one before a join
         self._update: Any = None  # a metadata update that the next join waits for
@@ -96,7 +96,7 @@ class JoinsOutsidePoll(Membership):
             self._do_commit_offsets_async(offsets, self._commit_offsets_async_on_complete)
 
     async def _do_join_and_sync_async(self) -> bytes:
-        """As inherited; after a retriable error or in a new round, joins again.  Then resumes heartbeats.
+        """As inherited, but joins again after a retriable error or in a new round; then resumes heartbeats.
 
         Raises:
             UnknownMemberIdError: the membership was lost.  kafka-python then reports lost partitions to the
@@ -149,9 +149,9 @@ class JoinsOutsidePoll(Membership):
         Leaves the group if ``max_poll_interval_ms`` has passed since the last poll, but not while ``poll()``
         waits.
 
-        The member stays in the join meanwhile, because its generation may be over: the broker may have
-        completed the join although its response was lost.  Outside a join, the member would send heartbeats
-        of the old generation, get ILLEGAL_GENERATION, and give up all partitions.
+        While it waits for a coordinator, the member stays in the join, because its generation may be over:
+        the broker may have completed the join although the response was lost.  Outside a join, the member
+        would send heartbeats of the old generation, get ILLEGAL_GENERATION, and give up all partitions.
         """
         if pause_ms and not (self._join.is_closing or self.heartbeat.poll_timeout_expired()):
             await self._net.sleep(pause_ms / 1000)
@@ -185,7 +185,7 @@ class JoinsOutsidePoll(Membership):
     async def _on_join_complete_async(
         self, generation: int, member_id: str, protocol: str, member_assignment_bytes: bytes
     ) -> None:
-        """As inherited, after a commit, because the positions of revoked partitions are dropped here."""
+        """As inherited, but commits first, because the inherited method drops revoked positions."""
         assigned = self._join.apply()
         # kafka-python keeps unread OffsetFetch responses; other owners may have committed since.
         self._offset_fetch_futures.clear()
@@ -205,10 +205,10 @@ class JoinsOutsidePoll(Membership):
                 self.request_rejoin()
 
     async def _commit_before_applying(self, assigned: frozenset[TopicPartition]) -> None:
-        """With auto-commit, commit up to the last ``poll()``; await the response if partitions are revoked.
+        """With auto-commit, commit the positions of the last ``poll()``.
 
-        If partitions are revoked, await the application's own commits, too.  Commits made during the join use
-        a second connection, so the next JoinGroup could overtake them.
+        If partitions are revoked, await the response, and the application's own commits, too.  Commits made
+        during the join use a second connection, so the next JoinGroup could overtake them.
         """
         is_revoking = not self._subscription.assigned_partitions() <= assigned
         if is_revoking and not await self._await_commits(_COMMIT_MS):
@@ -246,8 +246,8 @@ class JoinsOutsidePoll(Membership):
     async def _do_heartbeat(self) -> None:
         """As inherited, but joins a rebalance as soon as the response reports it.
 
-        The broker answers JoinGroup when the last member has joined: one member's batch must not hold up the
-        others.
+        The broker answers JoinGroup only when the last member has joined, so a member that is busy with a
+        batch would hold up the others.
         """
         sent_at = time.monotonic()
         await super()._do_heartbeat()

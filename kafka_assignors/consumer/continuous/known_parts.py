@@ -1,7 +1,8 @@
 """Checks that kafka-python's private parts are the ones that this folder relies on.
 
 `make_continuous` replaces a consumer's coordinator only if the methods listed here have known sources.
-With other sources, as of an unknown version of kafka-python, the consumer behaves as a ``KafkaConsumer``.
+If a source differs, for example in an unknown version of kafka-python, the consumer behaves as a
+``KafkaConsumer``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector, Task
 
-# Class -> the `part_digest` of the sources of its methods, and the methods.
+# Class -> the `part_digest` of these methods, and their names.
 _KNOWN: dict[type, tuple[str, str]] = {
     BaseCoordinator: (
         "7936dd75bac019e0",

@@ -89,8 +89,8 @@ def make_continuous(consumer: KafkaConsumer) -> bool:
 def _wrap_poll(consumer: KafkaConsumer) -> None:
     """Wrap a turn of ``poll()``: mark that it runs, and count the records delivered during a join.
 
-    Before that, drop a batch that was read to its end: while it is the current one, kafka-python reads
-    nothing from a partition that was paused and resumed.
+    Each turn first drops the current batch if it was read to its end.  While kafka-python has a current
+    batch, it does not return to the unread records of a partition that was paused and resumed.
     """
     reference = weakref.ref(consumer)
 

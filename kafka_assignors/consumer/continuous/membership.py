@@ -35,9 +35,9 @@ _REFUSED = {IllegalGenerationError.errno, NotCoordinatorError.errno, *_UNKNOWN}
 class EarlyHeartbeat(Heartbeat):
     """Sends extra heartbeats right after a join, because a second round mostly follows at once.
 
-    The extra heartbeats are due at fixed times after the SyncGroup response, which reaches all members
-    together, and again after the ``poll()`` that applies it.  So members mostly learn of the next rebalance
-    together.
+    The extra heartbeats are due at fixed times after the SyncGroup response, and again after the ``poll()``
+    that applies the assignment.  The response reaches all members together, so they mostly learn of the next
+    rebalance together.
     """
 
     def time_to_next_heartbeat(self) -> float:
@@ -170,7 +170,7 @@ class Membership(OffsetsDuringJoins):
         return self._join.is_in_flight and generation is self._generation and not generation.is_lost()
 
     def _abort_connection(self) -> None:
-        """Abort the join's connection; without an error, ``close`` would first send the pending bytes."""
+        """Abort the join's connection.  Without an error, its ``close`` would first send pending bytes."""
         if (node_id := self.coordinator_id) is not None:
             log.warning("group %s: no response to a join: reconnecting and joining again", self.group_id)
             error = KafkaConnectionError("no response to a join")

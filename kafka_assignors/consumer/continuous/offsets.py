@@ -28,7 +28,7 @@ _STALE = {IllegalGenerationError.errno, RebalanceInProgressError.errno}
 
 
 class _SentInJoin(dict[TopicPartition, OffsetAndMetadata]):
-    """Offsets sent during a join.  If the broker calls their generation stale, the member stays."""
+    """Offsets sent during a join.  If the broker refuses their generation, the membership goes on."""
 
 
 class _StaleError(Exception):
@@ -57,7 +57,8 @@ class OffsetsDuringJoins(ConsumerCoordinator):
     _join_task: Any
     # Only the I/O thread uses these two.
     _newest: dict[TopicPartition, _Commit]  # the last commit of each partition
-    _unanswered: dict[Future, bool]  # end of a commit -> whether it took the second connection
+    # Future that is done when a commit ends -> whether the commit took the second connection.
+    _unanswered: dict[Future, bool]
 
     def begin(self) -> None:
         """Initialise a coordinator that has not joined yet."""
@@ -97,7 +98,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
             super()._failed_request(node_id, request, error)
 
     def generation_if_stable(self) -> Generation | None:
-        """As inherited, and also during a join, for commits; None if the membership was lost."""
+        """As inherited; also return the generation during a join, for commits.  None: membership lost."""
         with self._lock:
             is_joining = self._join.keeps_assignment and self.state is MemberState.REBALANCING
             if is_joining and not self._generation.is_lost():
@@ -105,12 +106,13 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         return super().generation_if_stable()
 
     async def _send_offset_commit_request(self, offsets: CommitOffsets) -> None:
-        """As inherited, and during a join.
+        """As inherited; also commits during a join.
 
         A broker accepts the old generation until all members have joined, and the new one from the SyncGroup
-        response on.  Offsets that it refuses in between are sent once more after the join, unless the
-        consumer closes, the join takes more than ``_JOIN_MS``, or a later commit has replaced them.  After
-        a lost membership or an applied assignment they are not sent: a new owner may have newer offsets.
+        response on.  Offsets that it refuses in between are sent once more after the join.  They are not sent
+        again if the consumer closes, if the join takes more than ``_JOIN_MS`` longer, or if a later commit
+        has replaced them.  Nor are they sent again after a lost membership or an applied assignment, because
+        a new owner may have newer offsets.
 
         Raises:
             RebalanceInProgressError: poll, and commit again.
@@ -183,7 +185,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         }
 
     async def _await_commits(self, timeout_ms: float) -> bool:
-        """Wait for the response of the last commit; each commit waits for those on the other connection."""
+        """Wait for the last commit, which ends last: it has waited for those on the other connection."""
         try:
             for end in list(self._unanswered)[-1:]:
                 await self._manager.wait_for(end, timeout_ms)

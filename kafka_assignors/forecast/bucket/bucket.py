@@ -11,11 +11,11 @@ samples from the future span more than ``delay``, the first of them are taken, a
 from then on.  So callers pass the current time if they know it: samples *ahead* of it are dropped and
 counted.
 
-First samples become steps.  Samples of steady partitions are counted together, in numpy.  Samples of other
-partitions, such as those with commits from the offsets topic, a reset or a gap, are counted one partition
-after the other.  Counters that the arrays of ``table`` can hold are *plain*; others are *odd*.  Then the
-models of all partitions learn the steps together, unless the partitions are few.  All ways give the same
-results, bit for bit, so a partition may change between them at any time.
+Samples are first counted, which gives steps.  Samples of steady partitions are counted together, in numpy.
+Samples of other partitions, such as those with commits from the offsets topic, a reset or a gap, are counted
+one partition after the other.  Counters that the arrays of ``table`` can hold are *plain*; others are *odd*.
+Then the models learn the steps: all partitions together, or one partition after the other if that is faster.
+All ways give the same results, bit for bit, so a partition may change between them at any time.
 """
 
 from __future__ import annotations
@@ -45,12 +45,16 @@ Key = tuple[str, str, int]
 """Group, topic and partition."""
 
 _TOGETHER, _ALONE = 9, 18
-"""Cost of a step of any number of partitions in numpy; and of copying one model out of the arrays and back.
+"""Costs in units of about 60 µs, the cost of learning one step of one partition alone.
 
-The unit is a step of one partition alone, some 60 µs.
+``_TOGETHER``: learning one step of any number of partitions in numpy.  ``_ALONE``: copying one model out of
+the arrays and back.
 """
 _AT_ONCE = 200_000
-"""Maximum number of samples folded at once, or eight per partition if that is more; one takes 700 bytes."""
+"""Maximum number of samples taken at once, or eight per partition if that is more.
+
+A sample takes 700 bytes of memory meanwhile.
+"""
 _NONE = Samples(*(np.empty(0, np.int64),) * 5)
 
 
@@ -117,7 +121,7 @@ class Bucket:
         return self._fold(samples.where(~is_waiting)), counts
 
     def flush(self, chosen: Bools | None = None) -> LoadRows:
-        """Take the waiting samples at the end of the input, of the chosen partitions or of all."""
+        """Take the waiting samples of the chosen partitions, or of all, at the end of their input."""
         waiting = self.waiting
         flushed = np.full(len(waiting.row), fill_value=True) if chosen is None else chosen[waiting.row]
         self.waiting = waiting.where(~flushed)
@@ -137,7 +141,7 @@ class Bucket:
         self._models.clear()
 
     def _duplicate_or_late(self, samples: Samples) -> tuple[Bools, Bools]:
-        """Return which samples are duplicates, and which are before the last one of their partition."""
+        """Return which samples are duplicates, and which are before the last one taken of their partition."""
         table, row = self.table, samples.row
         last = last_samples(table, row)
         same, late = np.ones((2, len(row)), np.bool_)
@@ -163,7 +167,7 @@ class Bucket:
         return self._learn(DoneSteps.in_order(done))
 
     def _steps_together(self, samples: Samples) -> list[DoneSteps]:
-        """Count steady samples in numpy, one end of a step of all partitions after the other."""
+        """Count steady samples in numpy; return one `DoneSteps` for each end of a step."""
         marks, done = steps.take(self.table, samples), []
         for chosen in _by_end(np.argsort(marks.at, kind="stable"), marks.at):
             mark = marks.where(chosen)
@@ -174,7 +178,7 @@ class Bucket:
         return done
 
     def _steps_each(self, samples: Samples) -> Iterator[tuple[int, LoadStep]]:
-        """Count samples by ``Steps``, one partition after the other; yield the row of each step, too."""
+        """Count samples by ``Steps``, one partition after the other; yield each step after its row."""
         table, values = self.table, zip(*(column.tolist() for column in samples), strict=True)
         for row, several in groupby(values, itemgetter(0)):
             if row in self.odd:
@@ -190,7 +194,7 @@ class Bucket:
                 self.changed.add("odd")
 
     def _learn(self, done: DoneSteps) -> LoadRows:
-        """Let the models learn steps that are in order, and forecast from their ends."""
+        """Let the models learn steps, and forecast from their ends.  The steps are in the order of ends."""
         outlooks = np.full((len(Outlooks._fields), len(done.row)), np.nan)
         ends = _by_end(np.arange(len(done.at)), done.at)
         rows = np.unique(done.row)
@@ -232,7 +236,7 @@ class Bucket:
 
 
 def _by_end(order: Ints, at: Ints) -> list[Ints]:
-    """Split ``order``, indices of steps sorted by their ends ``at``, into the indices of each end."""
+    """Split indices of steps, sorted by the steps' ends ``at``, into one array for each end."""
     return np.split(order, np.flatnonzero(np.diff(at[order])) + 1) if len(order) else []
 
 

@@ -11,10 +11,10 @@ part        contents                                                    changes
 ==========  ==========================================================  ===========================
 
 Version 8, little-endian: a version byte, the CRC-32 of the rest, and the content.  The content of ``hot`` and
-``odd`` is compressed by zlib.  The floats of ``scores`` and ``season`` hardly shrink once they are weeks old.
-The content of ``hot`` begins with the settings.  An integer is stored as its difference from the least one of
-all partitions, in as few bytes as the largest difference needs.  ``scores`` and ``season`` are read when they
-are needed.  The format is private to the checkpoints of one job.
+``odd`` is compressed by zlib.  ``scores`` and ``season`` are not, because their floats hardly shrink once
+they are weeks old.  The content of ``hot`` begins with the settings.  An integer is stored as its difference
+from the least one of all partitions, in as few bytes as the largest difference needs.  ``scores`` and
+``season`` are read when they are needed.  The format is private to the checkpoints of one job.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def decode(settings: LoadSettings, load: ReadPart) -> Bucket:
 
     Raises:
         CodecError: a part is missing, damaged, or of another version; or a setting other than ``reset``
-            differs from the encoder's.
+            differs from the encoder's.  The bucket raises it later, too, when it needs a damaged part.
     """
     bucket = Bucket(settings)
     names, hot, odd = (load(part) for part in ("names", "hot", "odd"))
@@ -166,7 +166,7 @@ def _decode_odd(bucket: Bucket, content: bytes) -> None:
 
 
 def _pack(array: Any) -> bytes:
-    """Pack an array: the number of partitions; for int64, widths and least values; then the values."""
+    """Pack an array: number of partitions; for int64, width and least value of each row; the values."""
     head = np.array([array.shape[-1]], "<i8").tobytes()
     if array.dtype != np.int64:
         return head + bytes(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())

@@ -21,7 +21,7 @@ from kafka_assignors.forecast.season import added
 
 
 def weights_of(table: Table, rows: RowIndex) -> Floats:
-    """Return the weight of each forecaster in the mixture: the smaller its past errors, the larger."""
+    """Return the weight of each forecaster in the mixture.  Smaller past errors give a larger weight."""
     misses = table.recent_misses[:, rows] * table.lasting_misses[:, rows]
     best = misses.min(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):

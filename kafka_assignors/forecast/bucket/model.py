@@ -190,8 +190,8 @@ class Models:
         """Look up the season within the horizon, whose `stretches` are ``ahead``.
 
         Returns:
-            The records that the season adds; the records by the rates of a day ago and a week ago, the
-            typical and the usual ones; the season's least addition (records/s).
+            Three arrays: the records that the season adds; the records by each of the `PastRates`, of shape
+            (4, partitions); the season's least addition (records/s).
         """
         seasons = self._seasons
         season, past, lowest = [], [], []
@@ -228,8 +228,8 @@ class Models:
 def forecast_parts(arrivals: Ints, end: int, settings: LoadSettings, parts: int) -> Floats:
     """Learn arrivals, and forecast from their end on.
 
-    Cost: about half a millisecond per step, plus 0.3 microseconds per step and partition; then about a
-    millisecond per partition, whose model is copied and forecasts alone.
+    Cost: about 0.5 ms per step, plus 0.3 µs per step and partition.  Then about 1 ms per partition, because
+    each model is copied and forecasts alone.
 
     Args:
         arrivals: records of each step, of shape (steps, partitions).

@@ -1,6 +1,6 @@
 """Copies the state of one partition out of the arrays of a table, and back.
 
-Every model has arrays.  Counters have them only while they are plain (``table``).
+The arrays hold every model, but counters only while they are plain (see ``table``).
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from kafka_assignors.forecast.season import (
 from kafka_assignors.forecast.settings import QUARTER, SECOND, local_quarter
 
 _MOST_CACHED = 4 * QUARTERS
-"""Quarters of an hour whose values are kept."""
+"""The cache is cleared when it has values of more quarters of an hour than this."""
 
 
 class Seasons:

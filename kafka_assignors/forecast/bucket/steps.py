@@ -82,11 +82,11 @@ def steady(table: Table, samples: Samples) -> Bools:
 def take(table: Table, samples: Samples) -> Marks:
     """Take steady samples, and return the ends of the steps they complete.
 
-    Both are in the order of partitions and times.
+    The samples, and the ends of steps, are in the order of partitions and times.
     """
     step = table.settings.step
     before = _before(table, samples)
-    is_new = before.time == UNKNOWN  # taken as if the same offsets had been sampled just before
+    is_new = before.time == UNKNOWN  # a first sample is taken as if its offsets had been sampled just before
     for column, value in zip(before[1:], (samples.time - 1, *samples[2:]), strict=True):
         column[is_new] = value[is_new]
     table.plain[samples.row[is_new]] = State.BEGUN

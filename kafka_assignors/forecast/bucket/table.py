@@ -1,6 +1,7 @@
 """The states of many partitions as arrays: the last dimension of each has an entry for each partition.
 
-The arrays hold all models, but only *plain* counters, and the rest of this folder relies on that:
+The arrays hold all models, but only *plain* counters.  Plain counters meet these conditions, and the rest of
+this folder relies on them:
 
 - The last sample has the begin and end of the log.  Its commit is known, or no sample so far had a known one.
 - The last step ended at the last step boundary up to that sample, with known offsets.  Or there was
@@ -60,7 +61,7 @@ COUNTERS = (
     *("mark_end", "mark_served", "mark_position", "mark_through"),
     *("point_first", "points", "point_at", "point_end"),
 )
-"""The array ``plain``, and the arrays that mean nothing unless it is set."""
+"""The array ``plain``, and the arrays whose entries are valid only where ``plain`` is set."""
 
 
 class Field(NamedTuple):

@@ -17,7 +17,7 @@ from kafka_assignors.lag.fetch.requests import metadata_request
 from kafka_assignors.plan import shown
 
 _WAIT_MS = 1_000
-"""Longest time a broker waits for records.  It answers in order, so later requests wait as long."""
+"""Longest time a broker waits for records.  A broker answers in order, so later requests wait as long."""
 
 _MOST_RECORDS = 1_000
 """Maximum number of records of a poll: decoding must not keep other threads waiting for long."""
@@ -41,7 +41,8 @@ class FeedRecord(NamedTuple):
 class FeedConsumer:
     """Reads a topic from its beginning.  Owns one daemon thread; the constructor never waits.
 
-    Never creates the topic and commits no offset.  Use it from one thread; ``shut`` may come from any.
+    Never creates the topic and commits no offset.  Use it from one thread.  Any thread may call ``shut`` and
+    ``wait_shut``.
 
     Raises:
         LagError: kafka-python refuses the settings.

@@ -39,7 +39,7 @@ class LoadFeed:
 
     topic: str = "kafka-assignors-load"
     max_age_ms: float | None = None
-    # It may hold passwords.
+    # Not in the repr, because it may hold passwords.
     consumer_config: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:

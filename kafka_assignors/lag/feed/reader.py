@@ -1,7 +1,7 @@
 """Keeps the newest forecast of each partition of a group, read from the load feed in the background.
 
-Every member reads, because it may become the leader at any moment.  It keeps the forecasts of its own group.
-``begin`` and ``look`` never wait.
+Every member reads the feed, because it may become the leader at any moment.  A member keeps the forecasts of
+its own group.  ``begin`` and ``look`` never wait.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _POLL_S = 1.0
 _CHECK_S = 30.0
 """Seconds between two checks that the topic still exists and is the same."""
 _RESPONSE_S = 10.0
-"""Seconds to wait for the response to such a check, and for a connection."""
+"""Seconds to wait for a connection, and for the response to a check of the topic."""
 _PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 """Seconds before a retry after a failure, doubled with each failure, up to the longest pause."""
 _END_S = 1.0
@@ -86,7 +86,7 @@ class FeedReader:
         # One thread writes the attributes below, others read them.
         self._consumer: FeedConsumer | None = None
         self._known: dict[TopicPartition, _Known] = {}
-        self._nearest_ms: int | None = None  # of the forecasts read, the event time nearest to now
+        self._nearest_ms: int | None = None  # event time nearest to now, of all forecasts read
         self._caught_up = False  # since the last open
         self._complete = False  # caught up at least once; before that forecasts are not used
         self._problem = ""
@@ -112,7 +112,7 @@ class FeedReader:
             self._begun = True  # if the thread cannot start, the next join tries again
 
     def read_once(self, timeout_s: float) -> None:
-        """Read to the end on the calling thread, instead of ``begin``; does not retry.
+        """Read to the end on the calling thread, for callers that do not call ``begin``.  Does not retry.
 
         After a failure the next ``look`` has a ``problem``; the log has the failure at DEBUG.
         """
@@ -238,7 +238,7 @@ class FeedReader:
                 del self._known[key.partition]
             return
         now_ms, time_ms = 1000 * self._wall(), forecast.time_ms
-        # Not the highest: a time far ahead would stay the highest after its record is overwritten.
+        # Keep the nearest time.  The highest could be far ahead, from a record that was overwritten since.
         self._nearest_ms = min((self._nearest_ms or time_ms, time_ms), key=lambda each: abs(now_ms - each))
         # Within one partition of the feed the last record of a key counts.  After the feed has grown, a key
         # can have an old record in another partition, perhaps with a time far ahead.

@@ -91,7 +91,7 @@ class PolledLoad:
                 self._start(self._wanted)
 
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
-        """Return the last answer.  If partitions are new, call the function at once, for a later ``look``."""
+        """Return the last answer.  New partitions start a call at once; a later ``look`` has its answer."""
         if not self._closed and not self._wanted.issuperset(partitions):
             self._start(frozenset(partitions))
         now, answer, called_at = self._now(), self._answer, self._called_at
@@ -151,8 +151,8 @@ def expected_of(
     """Return the arrivals that forecasts expect, and the lags in the forecasts, in records.
 
     All arrivals are for one period: from now to the end of the newest forecast (of several equally new ones,
-    the longest).  Each forecast's arrivals are scaled to this period.  Records that have arrived since do not
-    count, because they are part of the lag.
+    the longest).  Each forecast's arrivals are scaled to this period.  Records that have arrived since a
+    forecast was made do not count, because they are part of the lag.
     """
     left_ms = period_ms(forecasts, now_ms)
     arrivals = {
@@ -168,6 +168,9 @@ def expected_of(
 
 
 def period_ms(forecasts: Mapping[TopicPartition, Forecast], now_ms: float) -> float:
-    """Return the milliseconds from now to the end of the newest forecast; 0 without forecasts."""
+    """Return the milliseconds from now to the end of the newest forecast; 0 without forecasts.
+
+    For a forecast whose time is in the future, return its horizon.
+    """
     time_ms, horizon_ms = max(((f.time_ms, f.horizon_ms) for f in forecasts.values()), default=(0, 0))
     return max(horizon_ms - max(now_ms - time_ms, 0.0), 0.0)

@@ -57,8 +57,8 @@ def is_retriable_error(error: BaseException | None) -> bool:
 def is_silence(error: BaseException) -> bool:
     """Whether a broker sent no response, so that a new connection may help.
 
-    An error code is a response.  REQUEST_TIMED_OUT is not, because kafka-python also raises it for its own
-    timeouts.
+    An error code is a response.  REQUEST_TIMED_OUT counts as none, because kafka-python also raises it for
+    its own timeouts.
     """
     return isinstance(error, _TIMEOUTS) or not isinstance(error, BrokerResponseError)
 

@@ -1,9 +1,9 @@
 """One fetch from the cluster: its requests, their order and their retries, until all is known or time is up.
 
 Coroutines run on the link's thread.  The caller reads the results so far when its time is up.  Commits are
-fetched before ends (see ``arithmetic``), and ends before begins, which are fetched if a lag depends on them
-or all are wanted.  The partitions of each leader are fetched on their own, so that a broker that hangs does
-not delay the others.
+fetched before ends (see ``arithmetic``), and ends before begins.  Only the begins that a lag depends on are
+fetched, unless all are wanted.  The partitions of each leader are fetched on their own, so that a broker that
+hangs does not delay the others.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Gathering:
 
     Attributes:
         wanted: the partitions, each once.
-        failure: the error that ended the fetch early; None if none did.
-        end_read_at: when a broker answered for each end, on the clock.
+        failure: the error that ended the fetch early; None: it did not end early.
+        end_read_at: when a broker returned each end, on the clock.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Gathering:
             LagError: no lag is known because the fetch failed.
         """
         lags, offsets, missing = {}, {}, {}
-        unread = None  # why the last lag without a reason of its own is missing; None: each has one
+        unread = None  # failure behind the last missing lag whose partition has no error noted
         reset = self._settings.reset
         for tp in self.wanted:
             end, begin = self._ends.get(tp), self._begins.get(tp)
@@ -209,7 +209,7 @@ class Gathering:
         which: int,
         known: dict[TopicPartition, int],
     ) -> None:
-        """Fetch the begins or ends that are not ``known`` yet, and add them to it."""
+        """Fetch the begins or ends that are missing in ``known``, and add them to it."""
         missing = [tp for tp in partitions if tp not in known]
         if not missing:
             return

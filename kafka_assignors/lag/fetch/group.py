@@ -4,7 +4,7 @@ This module accepts any group, also one whose members' bytes cannot be decoded. 
 partitions.  kafka-python's own ``describe_groups`` raises for the whole group.
 
 kafka-python has no request for groups of the new protocol (KIP-848).  The two JSON files beside this module
-are its schemas, and kafka-python makes classes of them, as of its own schemas.
+are the schemas of that request and its response.  kafka-python makes classes of them, as of its own schemas.
 """
 
 from __future__ import annotations
@@ -43,15 +43,16 @@ class GroupMember:
     Attributes:
         instance_id: the id of a static member; None for a dynamic member.
         owned: its last assignment.
-        readable: whether the assignment can be decoded; if not, ``owned`` is empty.
+        readable: whether the assignment is empty or can be decoded; false if the member is no consumer.
+            If false, ``owned`` is empty.
         subscription_user_data: empty if there is none, or it cannot be decoded.
         assignment_user_data: likewise.
         topics: its subscribed topics; empty if they are not known, as during a rebalance.
         generation: the generation of its last assignment before it joined; ``NO_GENERATION`` if it does not
             report one.
         rack: its rack; None: it reports none, or the group is of the new protocol.
-        subscription_readable: whether the subscription can be decoded; false also if a classic member
-            has none.
+        subscription_readable: whether the subscription can be decoded; false also if a member of the
+            classic protocol has none.
     """
 
     member_id: str
@@ -119,7 +120,7 @@ def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int
         return GroupState(group_id, NEW_PROTOCOL, assignor, members, commits, epoch, state)
     state = described.group_state
     if is_new(described):
-        state = NEW_PROTOCOL  # this broker cannot describe its members
+        state = NEW_PROTOCOL  # the broker did not describe its members
     elif (described.error_code or state == "Dead") and not commits:
         raise GroupError(f"there is no group {group_id!r}")
     return GroupState(

@@ -39,7 +39,7 @@ class GroupOffsets:
         offsets: of the partitions with a commit or an owner; begins are always known.
         seen_at: when a broker returned each end, in seconds since 1970.
         missing: why the offsets of further partitions are unknown.
-        problem: why the group could not be read; None: it was, though ``offsets`` may be empty.
+        problem: why the group could not be read; None: it was read, though ``offsets`` may be empty.
     """
 
     group_id: str
@@ -185,7 +185,7 @@ class GroupsReading:
         failures: why a group is not known; a `GroupError` if it does not exist.
         ends: the latest begin and end of each partition of all groups.
         read_at: when the coordinator returned the commits of each group, on the clock of ``time.monotonic``.
-        end_read_at: when a broker answered for each end of a group's reading, on the same clock.
+        end_read_at: when a broker returned each end of a group's reading, on the same clock.
         no_offsets: the failure of a fetch of ends, if no fetch returned an end; else None.
         is_complete: whether each group is known or failed for good, and each partition of theirs has its
             offsets or a permanent error.

@@ -1,4 +1,4 @@
-"""The connection of a lag fetcher: kafka-python's admin client with bounded waits, no leaks and no secrets.
+"""Connection of a lag fetcher: kafka-python's admin client with bounded waits, no leaks, no secrets in logs.
 
 The constructor of kafka-python 3.0's ``KafkaAdminClient`` starts an I/O thread and waits for a response.
 That wait has no deadline if TLS stalls, and no other thread can end it.  After a failure the thread stays.
@@ -46,7 +46,7 @@ _MOST_HANG_UPS = 3
 
 
 def client_without_topic_creation(**configs: Any) -> Any:
-    """A ``kafka_client`` argument; metadata requests of its client create no topic.
+    """Make the I/O client for an argument ``kafka_client``.  Its metadata requests create no topic.
 
     The option ``allow_auto_create_topics`` of kafka-python's clients does not reach these requests.
     """
@@ -155,9 +155,10 @@ class Link:
         return self._ended.wait(timeout_s)
 
     def client(self, **configs: Any) -> Any:
-        """A ``kafka_client`` argument with which another of kafka-python's clients shares this link.
+        """Make an I/O client with which another of kafka-python's clients shares this link.
 
-        After ``ready`` that client's constructor does not wait either.  The client ends with the link.
+        Pass this method as the other client's ``kafka_client``.  After ``ready`` the other client's
+        constructor does not wait.  The other client ends with the link.
         """
         return KafkaNetClient(net=self._loop, manager=self.manager)
 
@@ -189,7 +190,7 @@ class _Loop(NetworkSelector):
     """An I/O loop that closes its sockets on its own thread, the only one that uses them."""
 
     def __init__(self, link: Link, **configs: Any) -> None:
-        # kafka-python warns of tasks over 100 ms, such as decoding of many partitions, which is no harm here.
+        # kafka-python would warn of tasks over 100 ms.  Decoding many partitions takes longer, without harm.
         super().__init__(**{**configs, "slow_task_threshold_secs": 0})
         self.link = link
 
@@ -238,7 +239,7 @@ class _Manager(KafkaConnectionManager):
 
 
 def _was_authenticating(connection: Any) -> bool:
-    """Whether a SASL connection ended before it was ready, but after its first response, to ApiVersions."""
+    """Whether a SASL connection that failed had got the response to its first request, ApiVersions."""
     # A connection that ends before that response may be that of a proxy whose brokers restart.
     return bool(connection.sasl_enabled and connection.parser) and ApiVersionsRequest.API_KEY not in {
         getattr(header, "request_api_key", None)  # a raw SASL token has none

@@ -1,8 +1,9 @@
 """Fetches names and states of many groups, and begins and ends of all their partitions, with few requests.
 
-Each coordinator gets one DescribeGroups and one OffsetFetch for every hundred groups.  Each leader gets one
-ListOffsets for the ends and one for the begins of a fetch.  A broker without KIP-699 gets one FindCoordinator
-for each group, and a broker without KIP-709 one OffsetFetch for each.
+Each coordinator gets one DescribeGroups and one OffsetFetch for every hundred groups.  If some of these are
+of the new protocol (KIP-848), it also gets one ConsumerGroupDescribe.  Each leader gets one ListOffsets for
+the ends and one for the begins of a fetch.  A broker without KIP-699 gets one FindCoordinator for each group,
+and a broker without KIP-709 one OffsetFetch for each.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from kafka_assignors.plan import TopicPartition
 
 _T = TypeVar("_T")
 _MOST_GROUPS = 100
-"""Maximum number of groups of a request."""
+"""Maximum number of groups in a request."""
 _WITH_COMMITS = ("", "consumer", "streams")
 """Protocol types of groups that can have commits.  A group that commits without members has no type."""
 
@@ -85,7 +86,7 @@ class GroupsFetch:
 
     Attributes:
         states: the groups that exist and are known.
-        read_at: when the coordinator returned the commits of each, on the clock.
+        read_at: when the coordinator returned the commits of each group, on the clock.
         failures: why another group is not known.  A group that does not exist is in no mapping.
     """
 
@@ -182,7 +183,7 @@ class GroupsFetch:
         except KafkaError as error:
             if is_retriable_error(error):
                 raise
-            return {}  # their commits still count
+            return {}  # the commits of the groups still count
         return {group.group_id: group for group in response.groups if not group.error_code}
 
     async def _commits(self, node: int, group_ids: Sequence[str]) -> dict[str, Any]:

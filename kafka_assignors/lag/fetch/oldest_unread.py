@@ -58,8 +58,7 @@ class OldestUnreadFetch:
         positions: where groups read next.
 
     Attributes:
-        failure: the error that ended the fetch early, or an error of a request that a retry cannot help;
-            None: there is none.
+        failure: the error that ended the fetch early, or a permanent error of a request; None: neither.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Finds the first record at or after an offset in the bytes of a fetch.
 
-A broker returns whole batches.  The first may begin before the offset, compaction leaves gaps, and
-transaction markers are batches without records.  kafka-python decodes the batches.
+A broker returns batches, not single records.  The first batch may begin before the offset, compaction leaves
+gaps, and transaction markers are batches without records.  kafka-python decodes the batches.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def first_record(data: bytes, offset: int, aborted: Iterable[tuple[int, int]] = 
     """Return the first record at or after ``offset``.
 
     The timestamp is the producer's or the broker's, as the topic's ``message.timestamp.type`` says.  If the
-    library to decompress a batch of magic 2 is not installed, the result is approximate: the batch's last
-    offset and first timestamp, or its largest timestamp if the broker set the timestamps or the batch has a
-    delete horizon.
+    library to decompress a batch of magic 2 is not installed, the result is approximate.  It has the batch's
+    last offset and first timestamp.  If the broker set the timestamps, or the batch has a delete horizon, the
+    result has the largest timestamp instead.
 
     Args:
         data: record batches; the last may be cut off.

@@ -25,7 +25,7 @@ from kafka_assignors.wire.primitives import by_topic
 AGAIN_S = 600.0
 """Seconds after which the limits of a topic, or the size of a log, are requested again."""
 _K = TypeVar("_K", str, TopicPartition)
-_TOPIC = 2  # Kafka's number for topics, among the kinds of resources
+_TOPIC = 2  # Kafka's resource type for topics
 _KEYS = ("cleanup.policy", "retention.ms", "retention.bytes", "remote.storage.enable")
 _RIGHTS: dict[type[KafkaError], str] = {
     TopicAuthorizationFailedError: "DescribeConfigs on the topic",

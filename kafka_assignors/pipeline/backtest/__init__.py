@@ -13,5 +13,5 @@
 - ``files``: the results as Parquet and JSON, and report.html.
 - ``page``: the HTML report, made with ``templates``.
 
-All but ``job``, ``files`` and ``page`` are pure; ``page`` reads its templates, ``figures`` imports plotly.
+All but ``job``, ``files`` and ``page`` are pure.  ``page`` reads its templates.  ``figures`` imports plotly.
 """

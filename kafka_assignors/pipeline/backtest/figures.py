@@ -15,7 +15,7 @@ from kafka_assignors.report.drawing import LOOK, Mark, bars, mark
 from kafka_assignors.simulation import parse_churn
 
 MOST_BARS = 20
-"""Maximum candidates in a figure; the table has all."""
+"""Maximum number of candidates in a figure.  The table has all candidates."""
 
 BARS = {
     "drain": ("drain time", "drain_s", "drain time (s)"),
@@ -33,7 +33,7 @@ _WORDS = {"join": "a member joins", "leave": "one leaves", "kill": "one is kille
 
 
 def drawn(results: Results, colours: Mapping[str, str]) -> dict[str, go.Figure]:
-    """Draw the lag over time of each plotted situation, and bars for the best candidates; figures by id."""
+    """Return figures by id: the lag of each plotted situation over time, and bars of the best candidates."""
     shown = results["candidates"][:MOST_BARS]
     show = {row.label: row.show for row in ROWS}
     figures = {f"course-{number}": course(plot, colours) for number, plot in enumerate(results["plots"])}

@@ -124,7 +124,8 @@ def save_results(spark: SparkSession, folder: Storage, results: Results) -> None
     with as_pipeline_error(f"writing {folder.root}/{RESULTS_NAME}"):
         table = spark.createDataFrame(pa.Table.from_pylist(rows, schema(RESULTS)))
         table.coalesce(1).write.parquet(folder.at(_UNFINISHED), "overwrite", compression="zstd")
-        written = folder.sizes(quote(folder.at(_UNFINISHED), safe="/:"))  # its folder may have a colon
+        # Not `Storage.files`, whose patterns fail if the name of the folder has a colon.
+        written = folder.sizes(quote(folder.at(_UNFINISHED), safe="/:"))
         [part] = (name for name in written if name.startswith("part-"))
         folder.move(f"{_UNFINISHED}/{part}", RESULTS_NAME)
         for left in (_UNFINISHED, f".{RESULTS_NAME}.crc"):  # a checksum moves with its file on a local disk

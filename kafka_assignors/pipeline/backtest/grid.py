@@ -54,7 +54,7 @@ class Candidate:
 
     strategy: Strategy  # its ``parameters`` name the choices of the candidate, but not default ones
     skew: RebalanceOnSkew | None = None  # None: the leader requests no rebalance on uneven lag
-    replan_s: float | None = None  # between two unconditional rebalances; None: none
+    replan_s: float | None = None  # seconds between two unconditional rebalances; None: never
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +161,9 @@ def draws(
 ) -> Iterator[tuple[ChurnStep, ...]]:
     """Yield endless draws of the times of a churn.
 
-    The time of a step is drawn evenly between two midpoints: that of the previous step and this one, and that
-    of this step and the next.  The first interval begins at the start of the history, and the last one ends
-    at its end.  So the order of the steps stays.
+    Each step has an interval, from which its time is drawn uniformly.  The interval begins halfway between
+    the previous step and this one, and ends halfway between this step and the next.  The first interval
+    begins with the history, and the last one ends with the history.  So the steps stay in order.
 
     Args:
         churn: at least one step, in the order of times.

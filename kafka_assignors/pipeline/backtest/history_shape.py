@@ -31,7 +31,7 @@ class LoadColumns:
 
 
 class Span(NamedTuple):
-    """Those rows of a topic whose forecasts have the same horizon.  A topic has a span for each horizon."""
+    """The rows of a topic whose forecasts have the same horizon.  A topic has a span for each horizon."""
 
     topic: str
     horizon_s: float | None  # None: they have no forecasts
@@ -50,7 +50,7 @@ class HistoryShape:
     steps: int  # number of steps
     step_s: float  # length of a step, seconds
     topics: dict[str, int]  # topic -> number of partitions, by name
-    horizon_s: float | None  # most frequent horizon; forecasts of others are ignored.  None: no forecasts
+    horizon_s: float | None  # most frequent horizon; forecasts with others are ignored.  None: no forecasts
 
     @property
     def partitions(self) -> int:

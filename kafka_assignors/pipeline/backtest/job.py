@@ -1,11 +1,12 @@
 """The trials of a back-test on Spark, one task each.
 
-Each group is a Spark job with a broadcast of its own history, so a worker has only the history it simulates.
-Two jobs run at a time: the second one uses the cores that the last tasks of the first one leave idle.
+Each group is a Spark job with a broadcast of its own history, so a worker has only the histories that it
+simulates.  Two jobs run at a time: the second one uses the cores that the last tasks of the first one leave
+idle.
 
 A task simulates one scenario.  It returns the figures through an accumulator, which Spark applies as soon as
 the task ends, so results arrive while other tasks run.  Its downsampled series, about 10 kB, stays with the
-workers, which write the series of a group when all of its tasks have ended.
+workers.  They write the series of a group when all tasks of the group have ended.
 """
 
 from __future__ import annotations

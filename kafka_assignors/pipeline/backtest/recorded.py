@@ -16,8 +16,8 @@ from kafka_assignors.pipeline.backtest.service_rate import Floats, largest_rates
 from kafka_assignors.simulation import History
 
 _ENDED_S = 3600.0
-"""A partition has ended if its last row is more than this (or three steps, if longer) before the end of the
-history.  If rows are missing for less time, the recording may be at fault."""
+"""A partition has ended if its last row is more than this many seconds (or three steps, if longer) before
+the end of the history.  A shorter time without rows may be a fault of the recording."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +45,8 @@ MakeArray = Callable[[tuple[int, int], type], npt.NDArray[Any]]
 class RecordedBuilder:
     """Arranges rows of the load table as the history of a group, some partitions at a time.
 
-    Cost: O(rows + steps x partitions).  Memory: the arrays of ``make_array``, and a few as large as a part.
+    Cost: O(rows + steps x partitions).  Memory: the arrays of ``make_array``, and a few arrays for the
+    partitions of one ``add``.
     """
 
     def __init__(self, shape: HistoryShape, make_array: MakeArray) -> None:
@@ -58,7 +59,7 @@ class RecordedBuilder:
         self._ended, self._is_known = (np.zeros(shape.partitions, bool) for _ in range(2))
         self._lag, self._served, self._known_lag = (np.zeros(shape.steps) for _ in range(3))
         self._rates = np.zeros(1)
-        # Number of pairs of step and partition that are not empty, and of those with unknown arrivals.
+        # Number of non-empty pairs of step and partition, and how many of them have unknown arrivals.
         self._cells = self._unknown = 0
         self._appeared = 0
 
@@ -94,8 +95,8 @@ class RecordedBuilder:
         is_known = ~np.isnan(arrived)
         arrivals = np.where(is_empty, 0.0, _filled(arrived))
         is_late = first_seen > 0
-        # If a partition appears after the first step of the history, the lag it has then counts as arrivals
-        # of its own first step.
+        # A partition may appear after the first step of the history.  Its lag before its first row then
+        # counts as arrivals in the step of this row.
         arrivals[first_seen[is_late], np.flatnonzero(is_late)] += waiting[is_late]
         lag_age = np.argmax(~np.isnan(lag[::-1]), axis=0)
 
@@ -169,7 +170,7 @@ def _refuse_doubles(shape: HistoryShape, cell: npt.NDArray[np.int64], begin: int
 def _waiting_when_first_seen(
     arrived: Floats, served: Floats, lag: Floats, first_seen: npt.NDArray[np.int64]
 ) -> Floats:
-    """Return the lag before the first step of each partition, records of shape (partitions,)."""
+    """Return the lag of each partition before its first row, in records; the shape is (partitions,)."""
     every = np.arange(arrived.shape[1])
     before = lag[first_seen, every] + np.nan_to_num(served[first_seen, every] - arrived[first_seen, every])
     waiting: Floats = np.maximum(np.nan_to_num(before), 0.0)

@@ -1,8 +1,8 @@
 """The shape of results.json (version 2) of a back-test.
 
-Times are seconds, lags are records; the figures of candidates are rounded to thousandths.  A *candidate* is a
-strategy with its parameters.  Candidates are compared in the same *situation*: a load, with members and their
-service rate, churn and surroundings.
+Times are seconds, but ``started`` and ``starts`` are in ISO 8601.  Lags are records.  The figures of
+candidates are rounded to thousandths.  A *candidate* is a strategy with its parameters.  Candidates are
+compared in the same *situation*: a load, with members and their service rate, churn and surroundings.
 """
 
 from __future__ import annotations
@@ -27,10 +27,13 @@ class GroupResult(TypedDict):
     """The history of a group.
 
     ``unknown`` is the part of the pairs of step and partition whose arrivals are unknown, 0 to 1.  Pairs
-    before a partition's first row or after its end do not count.  Three fields count partitions:
-    ``never_known``, those whose arrivals are unknown in every step (these arrivals count as 0); ``appeared``,
-    those whose first row is after the first step; ``ended``, those that count as empty after their last row.
-    ``service_rate`` is measured in the history; None: the history does not show it.
+    before a partition's first row or after its end do not count.  ``service_rate`` is measured in the
+    history; None: the history does not show it.
+
+    Three fields are numbers of partitions:
+    - ``never_known``: partitions whose arrivals are unknown in every step, and count as 0.
+    - ``appeared``: partitions whose first row is after the first step.
+    - ``ended``: partitions that count as empty after their last row.
     """
 
     group: str
@@ -67,14 +70,15 @@ class CandidateFigures(TypedDict):
 class CandidateResult(CandidateFigures):
     """A candidate, its figures and its place.
 
-    With replicates, a figure is the median of the means of the replicates, and ``intervals`` has the 5th and
-    the 95th percentile of these means.  Without replicates, ``intervals`` is empty.  A situation without
-    churn is part of each replicate.
+    With replicates, each one has its own means over its situations.  A figure is then the median of these
+    means, and ``intervals`` has their 5th and 95th percentile.  Without replicates, ``intervals`` is empty.
+    A situation without churn is part of each replicate.
 
     ``drained`` is the number of situations in which the lag drained; ``drain_s`` and ``recovery_s`` are means
-    over those in which it drained or recovered.  ``place`` counts from 1, and equal candidates share it.  It
-    comes from comparing each situation, not from the means; see ``reasons``.  None: the candidate is not
-    ranked, because it failed where others did not, or was tried only on some groups (those with forecasts).
+    over those in which it drained or recovered.  ``place`` counts from 1, and equal candidates share it.  The
+    place comes from comparing each situation, not from the means; see ``reasons``.  None: the candidate is
+    not ranked, because it failed where others did not, or was tried only on some groups (those with
+    forecasts).
     """
 
     candidate: str

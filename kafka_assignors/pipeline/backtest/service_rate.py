@@ -14,14 +14,14 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 COMMIT_S = 10.0
-"""Up to this many seconds of reading are no backlog, because records read but not committed count as lag.
+"""Lag that takes up to this many seconds to read is no backlog: records read but not committed count as lag.
 
-The default interval of auto-commit is 5 s, in kafka-python and in Java.  This is twice as long, because end
-offsets and commits are not sampled at the same time.
+The default interval of auto-commit is 5 s, in kafka-python and in Java.  ``COMMIT_S`` is twice as long,
+because end offsets and commits are not sampled at the same time.
 """
 
 _BUSY_S = 30.0  # a rate is measured over this time, because commits come in bursts
-_CHANCE = 3.0  # lag within this many standard deviations of random arrivals is no backlog
+_CHANCE = 3.0  # a backlog exceeds pending commits by this many standard deviations of random arrivals
 _HIGH = 95.0  # percentile of the measured rates that is returned
 
 
@@ -42,9 +42,9 @@ def service_rate(rates: Floats, step_s: float) -> float | None:
 def largest_rates(served: Floats, lag: Floats, step_s: float) -> Floats:
     """Measure how fast readers read while they have a backlog.
 
-    A *backlog* is lag during a whole window, and at both ends of it more lag than pending commits
-    (`COMMIT_S`) and random arrivals explain.  A reader without a backlog reads all arrivals, which does not
-    show its capacity.
+    A reader has a *backlog* in a window if it has lag throughout, and at both ends more lag than pending
+    commits (`COMMIT_S`) and random arrivals explain.  A reader without a backlog reads all arrivals, which
+    does not show its capacity.
 
     Args:
         served: records, of shape (steps, readers); NaN: unknown.  A reader is a partition, or the whole

@@ -158,7 +158,7 @@ def _candidate_result(runs: Sequence[_Run], ranked: Ranked | None, possible: int
     intervals: dict[str, tuple[float, float]] = {}
 
     def median(figure: str) -> float | None:
-        """Return the median of the means of the replicates, and keep the interval of the means."""
+        """Return the median of the replicates' means, and keep their interval in ``intervals``."""
         known = [[v for o in sample if (v := getattr(o, figure)) is not None] for sample in samples]
         means = [float(np.mean(values)) for values in known if values]
         if not means:
@@ -208,9 +208,10 @@ def _group(recorded: Recorded) -> GroupResult:
 
 
 def _drawn(runs: Sequence[_Run], candidates: Sequence[CandidateResult]) -> list[tuple[Trial, Outcome]]:
-    """Return the outcomes to draw, the best candidate first, all of one situation.
+    """Return the outcomes to draw, all of one situation, the best candidate first.
 
-    It is the situation in which most candidates succeeded; of several, the one with the largest mean lag.
+    The chosen situation is the one in which most candidates succeeded; of several, the one with the largest
+    mean lag.
     """
     tried: dict[Situation, dict[str, tuple[Trial, Outcome]]] = {}
     for trial, result in runs:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 FORGET_DAYS = 7
-"""A tombstone removes a forecast more than this many days older than the newest one in the feed.
+"""A forecast is removed, by a tombstone, if it is more than this many days older than the feed's newest one.
 
 If the newest one is in the future, the age counts from now.
 """

@@ -37,7 +37,7 @@ class Feeding:
     Attributes:
         fed: number of records written.
         unfed: number of failed batches and failed writes.
-        down: the last failure; None: there was none, or a write has succeeded since.
+        down: the last failure; None: there was none, or the feed has caught up since.
     """
 
     def __init__(

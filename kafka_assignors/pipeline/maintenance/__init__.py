@@ -11,8 +11,9 @@ A stream of samples writes a file for each batch, and a list of the finished fil
 - A file of samples is deleted if no list names it and it is older than a day.  Spark keeps the lists of the
   last hundred batches, so the files of a running reader stay.  A crash only leaves files that no list names.
 - A merge must not make the model miss a sample or read it twice.  So only files that the model has read are
-  merged.  The name of the merged file contains the model's token.  This model skips the file, and other
-  models read it.  Deleting old days does not wait for the model.
+  merged; of a writer that no model reads, all files may be merged.  The name of the merged file contains the
+  model's token.  This model skips the file, and other models read it.  Deleting old days does not wait for
+  the model.
 
 The files of ``load/`` have no list.  Those of a past day are merged into one.  Its name has the newest batch,
 so `read_load` knows which small files it replaces.  The next run deletes these files.  A batch that Spark may

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 MOST_LEFT = 24
-"""A past day of the load may have this many files: rows that come late do not cost a merge each."""
+"""A past day of the load may have up to this many files, so late rows do not each cause a merge."""
 
 STAGING = "_merging-"
 """Prefix of the name of a folder for a file that is being written."""
@@ -29,7 +29,7 @@ _ORDER = ("group", "topic", "partition", "time")  # compresses best, because nei
 
 @contextmanager
 def noted(failures: list[KafkaAssignorsError], root: str) -> Iterator[None]:
-    """Note an error of the block, because other days and writers can be maintained."""
+    """Add an error of the block to ``failures``, so other days and writers are still maintained."""
     try:
         with as_pipeline_error(f"maintenance of {root}"):
             yield
@@ -40,7 +40,10 @@ def noted(failures: list[KafkaAssignorsError], root: str) -> Iterator[None]:
 def merge_load(
     spark: SparkSession, storage: Storage, today: date, failures: list[KafkaAssignorsError]
 ) -> bool:
-    """Merge the files of the load of one day before ``today``; return whether one was merged."""
+    """Delete files that a merged file replaces, then merge those of one day before ``today``.
+
+    Return whether a day was merged.
+    """
     for name in replaced_files(storage.files("load/date=*/*.parquet")):
         storage.remove(name)
     landed = storage.newest_batch(f"{CHECKPOINT}/commits")

@@ -1,4 +1,4 @@
-"""Errors of the forecasts in a load table.  A task sums up the errors of one partition."""
+"""Errors of the forecasts in a load table.  Spark's workers sum up the errors of each partition."""
 
 from __future__ import annotations
 

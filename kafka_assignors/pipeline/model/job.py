@@ -83,7 +83,7 @@ class LoadReport:
 
     @property
     def resets(self) -> int:
-        """Number of steps in which a log was replaced, or a group's commit was reset."""
+        """Number of steps in which a log was replaced or lost records, or a group's commit was reset."""
         return self.qualities.get("reset", 0)
 
 
@@ -201,7 +201,7 @@ class LoadRun:
             steps.unpersist()
 
     def _warn_once(self, counts: LoadReport) -> None:
-        """Log the first late samples, samples ahead and deleted files; the report counts all kinds."""
+        """Log the first late samples, samples ahead and deleted files; the report counts them all."""
         for before, count, dropped in (
             (self._report.late, counts.late, "samples came too late, and were dropped"),
             (self._report.ahead, counts.ahead, "samples are ahead of this machine's clock, and were dropped"),

@@ -7,8 +7,8 @@ Rules:
   far ahead of the time of their batch, by the clock of Spark's driver, are dropped.  The rows of ``STEPS``
   contain the numbers of late samples and of samples ahead.
 - Spark's watermark is ``forget_s`` behind the newest sample of all partitions; a sample from the future
-  counts as now.  The state of a partition behind it is flushed and dropped.  Spark drops and counts samples
-  behind it.
+  counts as now.  If the newest sample of a partition is behind the watermark, the partition is flushed and
+  its state dropped.  Spark drops and counts samples that arrive behind the watermark.
 - A hash of group, topic and partition selects one of `BUCKETS` buckets.  Spark keeps a state for each bucket,
   and one call folds all its partitions (``forecast.bucket``).  So Spark pays its cost per key for 64 buckets,
   not for each partition.

@@ -27,7 +27,7 @@ class LoadProcessor(StatefulProcessor):
     """Folds samples in any order.  The state of a bucket is one Spark value for each part of the codec.
 
     Samples too far ahead of the batch's time are dropped; a repeated batch has the same time again.  A bucket
-    has one timer.  When it expires, all partitions behind the watermark are flushed and dropped.
+    has one timer.  When it expires, the bucket's partitions behind the watermark are flushed and dropped.
     """
 
     def __init__(self, settings: LoadSettings) -> None:

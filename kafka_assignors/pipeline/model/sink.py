@@ -6,9 +6,9 @@ Rules:
 - Files are plain Parquet: any program may read them or delete old days.  While the files of a batch are
   moved, a reader may see only some of its days.
 - A merged file, ``load/date=.../merged-BATCH.parquet``, replaces the files of its day up to this batch
-  (``maintenance``).  `read_load` skips those that are not deleted yet.
+  (``maintenance``).  `read_load` skips replaced files that are not deleted yet.
 - Each batch of each run has its own staging folder, in case an earlier run that seemed dead still writes.  A
-  start removes those of other runs, whose ``land`` then fails.
+  start removes the staging folders of other runs, whose ``land`` then fails.
 - Rows, checkpoint and settings belong together: a token is stored with the rows and with the checkpoint.  If
   the checkpoint is gone or older, or the three do not match, nothing is written.  If only the rows are
   gone, the model goes on and writes new ones.

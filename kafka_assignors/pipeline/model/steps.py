@@ -85,7 +85,7 @@ def fold_all(
 
 
 def _chunks(batches: Iterator[pa.RecordBatch], bucket: Bucket) -> Iterator[list[pa.RecordBatch]]:
-    """Join batches to eight samples per partition or more, because each fold sorts all waiting samples."""
+    """Join batches until they have eight samples per partition: each fold sorts all waiting samples."""
     chunk: list[pa.RecordBatch] = []
     for batch in batches:
         chunk.append(batch)

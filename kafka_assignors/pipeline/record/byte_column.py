@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 _LONGEST_VARINT = 3
-"""Maximum bytes read of a varint: values up to 2 million.  Kafka allows 5, but no length here needs more."""
+"""Maximum bytes read of a varint: values up to 2 million.  Kafka allows 5, but no length here needs 4."""
 
 
 class ByteColumn:
@@ -84,7 +84,7 @@ class ByteColumn:
     def texts(self, at: Ints | int, length: Ints, which: Mask) -> Any:
         """Return a part of each row, as an array of strings.
 
-        Arrow checks all of them at once.  Python decodes each only if one is not UTF-8.
+        Arrow checks all parts at once.  If one of them is not UTF-8, Python decodes each.
 
         Args:
             at: position of the part, by row.

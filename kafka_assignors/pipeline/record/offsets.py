@@ -60,9 +60,10 @@ def record_offsets(
 
     Raises:
         OptionError: groups, the pattern or a setting are invalid, or the connector cannot take a setting.
-        PipelineError: the cluster cannot be reached, or this Spark would read the topic as empty.  Or the
-            checkpoint is of another cluster or topic, or of other groups, so commits of these groups were
-            skipped.  If the topic cannot be read, the stream ends, and ``Recording.finish`` raises the error.
+        PipelineError: the cluster cannot be reached; or this Spark would read the topic as empty; or the
+            checkpoint is of another cluster, of another topic, or of other groups.  (A recording of other
+            groups has skipped the commits of these groups.)  If the topic cannot be read, the stream ends,
+            and ``Recording.finish`` raises the error.
     """
     wanted = SamplerOptions(tuple(groups), pattern("groups_like", groups_like))  # checks as the sampler does
     options = connector_options(settings)
@@ -104,14 +105,15 @@ def decode(records: DataFrame, groups: Groups) -> DataFrame:
 
     Args:
         records: rows of Spark's Kafka source, with ``key``, ``value``, ``partition``, ``offset`` and
-            ``timestamp``.  Read with ``read_committed``, without control records and aborted transactions.
+            ``timestamp``.  They must be read with ``read_committed``, which omits control records and aborted
+            transactions.
         groups: the wanted groups.
 
     Returns:
-        A row for each record.  ``kind`` is of ``KINDS``, null: unknown.  ``problem`` is of ``PROBLEMS``,
-        null: none.  Commits and tombstones without a problem have ``time``, ``group``, ``topic``,
-        ``partition`` and ``committed_offset``, -1: the commit was removed.  All rows have the position of the
-        record: ``record_partition``, ``record_offset`` and ``record_time``.
+        A row for each record.  ``kind`` is one of ``KINDS`` (null: unknown), and ``problem`` one of
+        ``PROBLEMS`` (null: none).  Commits and tombstones without a problem have ``time``, ``group``,
+        ``topic``, ``partition`` and ``committed_offset`` (-1: the commit was removed).  All rows have the
+        position of the record: ``record_partition``, ``record_offset`` and ``record_time``.
 
         ``landed``: whether the record is a commit or tombstone of a wanted group without a problem.
         ``counted``: some rows have a text for `OffsetsReport.with_batch`; together, the texts count all rows.

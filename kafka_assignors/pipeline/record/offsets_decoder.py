@@ -10,8 +10,8 @@ A record's key begins with its type, its value with its version, 2 bytes each (K
             3           offset int64, leader epoch int32, metadata string, commit time int64
             4           as 3, with a compact string, and tagged fields at the end (0: the topic's id)
 
-A record without a value is a tombstone: the commit was deleted or has expired.  Type 2 is the state of a
-classic group.  Higher types are of consumer groups (KIP-848), share groups and streams groups.
+A key of type 0 or 1 without a value is a tombstone: the commit was deleted or has expired.  Type 2 is the
+state of a classic group.  Higher types are of consumer groups (KIP-848), share groups and streams groups.
 
 Rules:
 - Rows are processed as arrays: no row becomes a Python object.  One exception: if a text of a batch is not
@@ -80,7 +80,7 @@ _WITH_EPOCH = 3
 _WITH_EXPIRY = 1  # the only version with an expiry time
 _LONGEST_TEXT = 0x7FFF
 _LATEST_MS = 253_402_300_799_999  # the end of 9999; Spark's timestamps overflow later
-_TOPIC_ID, _UUID = 0, 16  # a tagged field, and its length
+_TOPIC_ID, _UUID = 0, 16  # the tagged field with the topic's id, and its length in bytes
 _MOST_TAGS = 1000  # each takes a pass over the records; Kafka writes one
 
 

@@ -42,7 +42,10 @@ class SamplesReport:
         )
 
     def with_batch(self, counts: Mapping[str, Any]) -> SamplesReport:
-        """Return the report with one more batch; log problems of kinds that the last batch did not have."""
+        """Return the report with one more batch, and log its new problems.
+
+        A problem is new if its group or topic had none of the same kind in the previous batch.
+        """
         problems = sorted((_name(row["group"], row["topic"]), row["problem"]) for row in counts["problems"])
         # A kind is without the details after the colon, such as a port, which differ each time.
         kinds = [(name, problem.partition(":")[0]) for name, problem in problems]

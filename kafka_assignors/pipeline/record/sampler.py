@@ -52,7 +52,7 @@ def group_samples(settings: Mapping[str, Any], cluster: str | None = None) -> ty
 
     Args:
         settings: connection settings of ``KafkaConsumer``; they must be picklable.
-        cluster: the cluster's id; another cluster that answers is a problem.  None: no check.
+        cluster: id of the only cluster to sample; None: any.
     """
     # A class that is made at run time is pickled with its attributes; one of a module is pickled by name.
     return type("GroupSamples", (_GroupSamples,), {"settings": dict(settings), "cluster": cluster})

@@ -1,7 +1,7 @@
 """Checks the files of a streaming batch for empty and deleted ones.
 
-Spark silently ignores an empty or deleted file.  A file is empty after a crash of the machine that wrote it,
-or while another program writes it.  For all other damage Spark raises an error that names the file.
+Spark silently ignores an empty or deleted file.  A file may be empty after a crash of the machine that wrote
+it, or while another program writes it.  For all other damage Spark raises an error that names the file.
 
 Spark writes the names of a batch's files into its checkpoint before the batch starts, and reads them from
 there when the batch is repeated.  The format is stable across versions::
@@ -34,8 +34,8 @@ _MANY = 100
 def check_files(storage: Storage, checkpoint: str, batch: int) -> int:
     """Check that no file of a running batch is empty; return the number of deleted files.
 
-    Cost: two calls of the storage for each file, or for each folder with many files of the batch, as in the
-    first batch of a new model, which has days of samples.
+    Cost: two calls of the storage for each file.  A folder with many files of the batch takes two calls in
+    all; the first batch of a new model, with days of samples, has such folders.
     """
     folders: dict[str, list[str]] = {}
     for file in files_of(storage, checkpoint, batch):

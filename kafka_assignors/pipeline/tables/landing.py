@@ -68,7 +68,7 @@ def trigger(every_s: float, *, available_now: bool) -> dict[str, Any]:
 
 
 def write_samples(samples: DataFrame, root: str, writer: str) -> None:
-    """Append samples to the folder of a writer; the folder of a stream is an error."""
+    """Append samples to the folder of a writer; the folder of a stream raises a `PipelineError`."""
     with as_pipeline_error(f"writing to {root}"):
         if Storage(samples.sparkSession, root).has(f"samples/{_checked_name(writer)}/_spark_metadata"):
             raise PipelineError(f"samples/{writer} in {root} belongs to a stream: name another writer")
@@ -83,7 +83,7 @@ def _bind_checkpoint(storage: Storage, writer: str, about: Mapping[str, str]) ->
     wanted = {"layout": _LAYOUT, "columns": dict(SAMPLE_COLUMNS), **about}
     known = read_object(storage, f"{checkpoint}/about.json", {"columns": dict}, _ELSEWHERE)
     if known is not None:
-        columns = known["columns"]  # of an earlier version, which may lack nullable columns
+        columns = known["columns"]  # an earlier version may have had fewer nullable columns
         if not (columns.items() <= SAMPLE_COLUMNS.items() and columns.keys() >= set(NEVER_NULL)):
             raise PipelineError(f"{where} is of samples with other columns: {_ELSEWHERE}")
         check_settings(storage, checkpoint, {**known, "columns": SAMPLE_COLUMNS}, wanted, _ELSEWHERE)

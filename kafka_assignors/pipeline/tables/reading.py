@@ -28,7 +28,7 @@ WRITER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 MERGED = "merged-"
 """Prefix of the name of a merged file.  For samples, the token of the model that has read them follows."""
 
-_DATE = re.compile(r".*/date=(\d{4}-\d\d-\d\d)/")  # the last one: the recording may be in such a folder
+_DATE = re.compile(r".*/date=(\d{4}-\d\d-\d\d)/")  # matches the last such folder: the recording may be in one
 _NULLABLE = ", ".join(f"{name} {kind}" for name, kind in SAMPLE_COLUMNS.items())
 """Schema for reading; Spark would trust a NOT NULL even if the file has nulls."""
 
@@ -62,8 +62,8 @@ def read_samples(
         until: end of the period, exclusive.
         names: names of the writers; all by default.
         on_damage: called for each damaged file, which is then skipped.  To find damage, each file is read
-            once more.  None: damage is an error, raised now if the footer shows it, or when the rows are
-            read.
+            once more.  None: damage is an error, raised at once if the footer shows it, else when the rows
+            are read.
 
     Raises:
         PipelineError: there are no samples, or a file (named) cannot be used.

@@ -91,7 +91,7 @@ class Storage:
             written = fs.Path(target.getParent(), f".{target.getName()}.partial")
         with closing(files.create(written, True)) as stream:
             data = text.encode()
-            for start in range(0, len(data), _AT_ONCE):  # py4j makes text of each part
+            for start in range(0, len(data), _AT_ONCE):  # py4j copies each part as text
                 stream.write(bytearray(data[start : start + _AT_ONCE]))
             if scheme == "file":
                 stream.hsync()

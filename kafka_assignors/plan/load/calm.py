@@ -125,14 +125,14 @@ def _even_out_equal(problem: LoadProblem, owners: Owners, home: Owners, skew: in
 
 
 def _in_order(problem: LoadProblem, owners: Owners, home: Owners, partitions: Vector) -> Vector:
-    """Sort by owner; of one owner, the partitions it did not own before go first, and then the heaviest."""
+    """Sort by owner, then partitions that are new to the owner first, then by falling lag."""
     owner = owners[partitions]
     order = np.lexsort((-problem.lag[partitions], home[partitions] == owner, owner))
     return partitions[order]
 
 
 def _chain(problem: LoadProblem, shares: Matrix, start: int, count: int) -> list[tuple[int, int]]:
-    """The shortest chain of (giver, taker) from ``start`` to a member with ``count`` partitions."""
+    """A shortest chain of pairs (giver, taker) from ``start`` to a member with ``count`` partitions."""
     counts = shares.sum(axis=0)
     came_from = {start: -1}  # member -> the giver before it
     layer = [start]

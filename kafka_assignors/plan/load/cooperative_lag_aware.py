@@ -27,7 +27,7 @@ def plan_cooperative_lag_aware(
 ) -> Assignment:
     """Keep counts within the skew, then make the largest load small, then make few moves.
 
-    With lag, other moves than those for the counts are made only if they pay: see ``min_improvement``.
+    If there is lag, moves that the counts do not need are made only if they pay: see ``min_improvement``.
     Seniority, topic and partition break ties.  Planning again with the same lag changes nothing.  Racks are
     ignored while there is lag.  The search is a heuristic; docs/benchmarks.md has its distance from the
     optimum and its run time.
@@ -46,9 +46,8 @@ def plan_cooperative_lag_aware(
             thresholds.
 
     Returns:
-        The plan.  Without lag, or without known lag, the plan with a skew of 1 is that of ``plan_sticky``,
-        which also moves partitions to nearer racks.  With another skew only the moves that the counts need
-        are made.
+        The plan.  If all lag is 0 or unknown, a skew of 1 gives the plan of ``plan_sticky``, which also moves
+        partitions to nearer racks.  Another skew then gives a plan with only the moves that the counts need.
 
     Raises:
         ProblemError: an option is out of its range.

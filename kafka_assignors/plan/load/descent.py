@@ -37,8 +37,8 @@ def descend(
         rule: the rule of counts.  A plan that keeps it still does so afterwards.
         goal: the load at which to stop.
         budget: the limit of the search.
-        home: by partition, its owner before this plan.  An exchange then moves at least as many partitions
-            back to that owner as away from it.  None: any exchange.
+        home: by partition, its owner before this plan.  No exchange then takes more partitions from their
+            home than it brings home.  None: any exchange.
 
     Returns:
         The exchanges made, in order.

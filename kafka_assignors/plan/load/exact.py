@@ -11,7 +11,7 @@ from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 
 MOST_SEARCHED_PARTITIONS = 24
-"""Largest problem.  With more partitions the search would often run out of nodes."""
+"""Most partitions of a problem.  With more the search would often run out of nodes."""
 
 _MOST_NODES = 12_000
 """Nodes of the search tree to visit: counted instead of timed, so that a plan is the same on any machine.

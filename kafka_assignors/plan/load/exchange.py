@@ -15,7 +15,10 @@ _NEVER = 2**63 - 1  # larger than any load
 _ALL = slice(None)  # selects all partitions
 
 _MOST_BUNDLED = 24
-"""Bundles are tried if neither member may give more.  Otherwise single partitions are enough choice."""
+"""Bundles are tried if each member may give at most this many partitions.
+
+With more, single partitions are enough choice.
+"""
 
 
 class RatedExchange(NamedTuple):
@@ -32,7 +35,8 @@ class Pair:
         plan: the plan to change.
         high: the member with the larger load.
         low: the other member.
-        steps: the net numbers of partitions that ``high`` may give.  1: one for none; 0: one for one.
+        steps: the net numbers of partitions that ``high`` may give.  1: one more than it takes; 0: as many
+            as it takes.
         home: by partition, its owner before this plan.  No exchange then takes more partitions from their
             home than it brings home.  None: any exchange.
 
@@ -41,7 +45,7 @@ class Pair:
         half: records that ``high`` would have to give to make the loads equal, rounded up.
         gives, give_lags: the partitions that ``high`` may give, lightest first, and their lags.
         takes, take_lags: the partitions that ``high`` may take, likewise.
-        adds_no_moves: whether there is a ``home``.  Only then do the costs below exist.
+        adds_no_moves: whether there is a ``home``.  The costs below exist only then.
         give_costs, take_costs: 1 for a partition that leaves home, -1 for one that comes home, else 0.
     """
 
@@ -115,7 +119,8 @@ def _single(pair: Pair, gives: Mask | slice, takes: Mask | slice) -> RatedExchan
     if not len(give):
         return None
     best, exchange = pair.gap, None
-    # One for none: nothing comes home in return, so the partition may leave home only if moves may be added.
+    # One for none: no partition comes home in return.  So if moves may not be added, skip it for ``_ALL``,
+    # which includes partitions that would leave home.
     if 1 in pair.steps and not (pair.adds_no_moves and gives is _ALL):
         excess = pair.excess_after(give_lags)
         i = int(excess.argmin())
@@ -158,7 +163,7 @@ def best_bundles(pair: Pair) -> RatedExchange | None:
 
 @lru_cache(maxsize=_MOST_BUNDLED + 1)
 def _bundles(count: int) -> tuple[Vector, Vector]:
-    """All bundles, which are none, one or two of ``count`` partitions.
+    """All bundles of none, one or two of ``count`` partitions.
 
     Returns:
         The indices of the first and of the second partition of each bundle; ``count`` stands for none.

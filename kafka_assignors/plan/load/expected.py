@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.plan.model import UNKNOWN_LAG, Group, TopicPartition
 
-_ENOUGH = 0.5  # part of the partitions
+_ENOUGH = 0.5  # part of the partitions that must have a forecast
 _MOST_RECORDS = 2.0**61  # leaves room to add the lag
 
 
@@ -25,7 +25,7 @@ def enough_expected(group: Group, arrivals: Mapping[TopicPartition, float]) -> b
 
 
 def is_enough(known: int, partitions: int) -> bool:
-    """Whether so many known forecasts are enough for the partitions of a group."""
+    """Whether forecasts for ``known`` of the partitions are enough to plan with them."""
     return partitions > 0 and known >= _ENOUGH * partitions
 
 
@@ -68,7 +68,7 @@ def with_expected(
 
 
 def in_whole_records(forecast: npt.NDArray[np.float64], topic_of: npt.NDArray[np.int32]) -> Vector:
-    """Return forecast arrivals by partition; a missing one (NaN) is a mean, as in `with_expected`."""
+    """Return arrivals by partition; a missing forecast (NaN) counts as a mean, as in `with_expected`."""
     return np.rint(np.clip(_with_means(forecast, topic_of), 0, _MOST_RECORDS)).astype(np.int64)
 
 

@@ -17,8 +17,8 @@ def plan_lag_aware(group: Group) -> Assignment:
 
     A partition goes to the subscriber with the fewest partitions of the topic.  Among those, the one with the
     least lag of the topic gets it; with unequal capacities, the one that would drain its lag first.  Ties go
-    to the senior member, and to the lower partition number.  So a topic's partitions are spread as evenly as
-    possible.  Over several topics, the counts of members can differ by more than one.
+    to the senior member, and to the lower partition number.  The subscribers' counts of one topic differ by
+    at most one; over several topics, the counts of members can differ by more.
 
     Unknown lag counts as estimated by ``Group.lag``.  Cost: a sort of each topic's partitions, and of its
     subscribers for each pass over them (10,000 partitions on 100 members: some milliseconds).  With unequal

@@ -108,7 +108,7 @@ def _exchange_back(
     if owner == former:  # an earlier exchange returned it
         return None
     lag = int(problem.lag[partition])
-    free_records = max_records[former] - int(plan.records[former])  # that the former owner can take on
+    free_records = max_records[former] - int(plan.records[former])  # room of the former owner
     others = plan.parts[former]
     lags = plan.lags[former]
     is_candidate = (former_owners[others] != former) & problem.subscribed[problem.topic_of[others], owner]

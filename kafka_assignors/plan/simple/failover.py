@@ -27,7 +27,7 @@ def plan_failover(
         group: members and topics.
         claims: the partitions that members own; ignored with ``preempt``.
         preempt: whether the first in line takes over from a live active member.  If not, the topics with the
-            same subscribers go to the first of these:
+            same subscribers go to the first of these that exists:
 
             1. the subscriber that owned partitions of them.  If several did (after a change of strategy or
                of subscriptions), the one of the newest generation, then the one with the most of their
@@ -69,7 +69,7 @@ def plan_seniors(group: Group) -> Assignment:
 
 
 def _place(member: Member) -> tuple[bool, int]:
-    """Sort key: highest priority first."""
+    """Sort key: highest priority first, members without a priority last."""
     return (member.priority is None, -(member.priority or 0))
 
 

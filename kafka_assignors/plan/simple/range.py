@@ -9,7 +9,9 @@ from kafka_assignors.plan.model import NO_MEMBER, Group
 
 
 def plan_range(group: Group) -> Assignment:
-    """Cut each topic into contiguous ranges, one a subscriber, by seniority; the first get one more.
+    """Cut each topic into contiguous ranges, one for each subscriber, by seniority.
+
+    If the count does not divide evenly, the first ranges have one partition more.
 
     Topics with equal counts and equal subscribers are cut alike, so a member gets partition ``i`` of all of
     them and can join them.  Agrees with the Java client's ``RangeAssignor`` (without racks) partition by

@@ -33,7 +33,8 @@ def standing_owners(history: TaskHistory) -> Vector:
     loads = cells[history.stateful].sum(axis=0).tolist()
     for task in np.flatnonzero(owners == NO_MEMBER).tolist():
         if not history.absent[task]:
-            # Any member could run it at once, so an old copy must not move another task from its owner.
+            # Any member could run it at once.  If an old copy decided, the balance might move another task
+            # from its owner.
             continue
         best = history.best_rank(task)
         row = cells[history.sub[task]]
@@ -90,12 +91,12 @@ def balanced_owners(history: TaskHistory, standing: Vector, subtopologies: list[
 def _preference(
     history: TaskHistory, owners: Vector, subtopologies: list[int], owned: Matrix, base: Vector
 ) -> Matrix:
-    """How much each cell prefers a larger share (``supply // members`` plus one), because of existing copies.
+    """Return how much each cell prefers the larger share (``supply // members`` plus one).
 
-    A cell with a smaller share prefers the larger one if the member has enough copies of other members'
-    tasks.  A cell with the larger share prefers to keep it if too few of its tasks have a copy on a member
-    with a smaller share.  Copies of tasks that have to move, and likely warm-ups, count more than once, so
-    that moves go on as planned.
+    A cell is a member's share of a subtopology.  A cell with at most the smaller share prefers the larger one
+    if the member has enough copies of other members' tasks.  A cell with more prefers the larger share if too
+    few of its tasks have a copy on a member with at most the smaller one.  Copies of tasks that have to move,
+    and likely warm-ups, count more than once, so that moves go on as planned.
     """
     supply, members = np.diff(history.firsts)[subtopologies], len(base)
     floor, loads = supply // members, base + owned.sum(axis=0)

@@ -1,8 +1,8 @@
 """The target of standbys, close to existing copies.
 
 KIP-441 asks for ``num.standby.replicas`` copies of each task, and leaves their balance open.  Here a member's
-active tasks and standbys together are as even as processes and racks allow.  Among the placements that are so
-even, the target needs the fewest new copies, or nearly (docs/explanation/stateful.md).
+active tasks and standbys together are as even as processes and racks allow.  Among such placements, the
+target needs the fewest new copies, or nearly (docs/explanation/stateful.md).
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Standbys:
 
     Attributes:
         of: by task, its standbys.
-        spare: by task, members with a ready copy that are neither its owner nor a standby of it.
+        spare: by task, members with a ready copy (``TaskHistory.ready``) that are neither its owner nor a
+            standby of it.
         loads: by member, its number of active tasks and standbys.
     """
 
@@ -126,7 +127,7 @@ class Standbys:
         leaves, its tasks go to many members.
 
         Args:
-            high: by member, the number of tasks at which other members come first.
+            high: by member, a limit of its tasks.  Members below their limit come before the others.
         """
         history, loads = self._history, self.loads
         numbers = np.arange(len(loads))
@@ -138,7 +139,7 @@ class Standbys:
                 if not fits.any():
                     break
                 if spare := [m for m in self.spare[task] if fits[m]]:
-                    # ``_keep`` passed it over, because its rack has another copy.  Now all racks have one.
+                    # ``_keep`` passed it over, because its rack has another copy.  No other rack is left now.
                     self.spare[task].remove(spare[0])
                     chosen.append(spare[0])
                     self._count(task, spare[0], 1)

@@ -41,7 +41,7 @@ def even_shares(supply: Vector, owned: Matrix, base: Vector, preference: Matrix 
     rows, members = owned.shape
     floor = supply // members
     rest = supply - floor * members
-    gain = (owned > floor[:, None]) * _HIGHER_RANK  # one more than the floor is a task that need not move
+    gain = (owned > floor[:, None]) * _HIGHER_RANK  # an owned task that need not move
     if preference is not None:
         gain += preference
     extra = np.zeros((rows, members), np.bool_)
@@ -101,7 +101,7 @@ def even_loads(supply: Vector, owned: Matrix, base: Vector) -> Matrix:
     while True:
         low, most = int(load.min()), int(load[shares.any(axis=0)].max())
         sources = (load == most) & shares.any(axis=0)
-        # A difference of one may stay, or move to other members if that costs less.
+        # If loads differ by one, a unit moves only if that lowers the cost.
         at_most = _NO_WAY if most > low + 1 else -1
         if most == low or not send(sources, load == low, at_most):
             return shares
@@ -121,7 +121,9 @@ class _Path(NamedTuple):
 
 
 def _cheapest(sources: Mask, sinks: Mask, give: Matrix, get: Matrix) -> _Path:
-    """Return the cheapest path from a source to a sink, with those that can be taken beside it.
+    """Return the cheapest path from a source to a sink.
+
+    If it has a single step, it comes with all equal steps of the row that can be taken at once.
 
     Args:
         sources: by member, whether a path may start there.

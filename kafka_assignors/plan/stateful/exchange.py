@@ -12,7 +12,7 @@ from kafka_assignors.plan.stateful.history import TaskHistory
 def exchange(history: TaskHistory, target: Vector, standing: Vector, base: Vector) -> None:
     """Exchange moves of tasks without a copy at their target; changes ``target``.
 
-    Tasks without a target count only as far as ``base`` contains them.
+    Tasks without a target are ignored, unless ``base`` (by member: tasks of other subtopologies) counts them.
 
     The number of moves and the balance stay the same.  Each task is exchanged with one other; improvements
     that take several exchanges at once are not found.

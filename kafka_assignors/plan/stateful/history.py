@@ -43,7 +43,7 @@ class TaskHistory:
             caught up (KIP-441, "Computing the most-caught-up instances").  Only processes that own the task,
             have state of it, or are a standby of it.
         absent: by task, the rank of all other processes.
-        ready: the part of ``ranks`` of processes that are caught up, own the task, or are a standby of it.
+        ready: as ``ranks``, but only processes that are caught up, own the task, or are a standby of it.
             Any other copy is old and behind; it counts as one that must still be built.
     """
 
@@ -176,8 +176,8 @@ class TaskHistory:
     def fits(self, others: Collection[int]) -> Mask:
         """By member: whether it may have a copy of a task if these other members have one.
 
-        It may not if one of them is in its process.  A member in the rack of one of them may only if no other
-        rack is left; an unknown rack counts as another one.
+        A member may not if one of the others is in its process.  A member in the rack of one of the others
+        may only if no member in another rack is left.  An unknown rack counts as another one.
         """
         key = tuple(sorted(others))
         fits = self._fits.get(key)

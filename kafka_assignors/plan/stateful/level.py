@@ -65,9 +65,9 @@ class _Moves:
     def directly(self, surplus: Vector) -> bool:
         """Move one standby from a member above the limit to a member below it that may hold it.
 
-        Members give in the order of their surplus, the largest first.  Of the members that may hold one of
-        the giver's standbys, the one with the smallest surplus gets it.  ``surplus`` is by member, negative
-        below the limit.
+        Members give in the order of their surplus, the largest first.  The taker is the member with the
+        smallest surplus that may hold one of the giver's standbys.  ``surplus`` is by member, negative below
+        the limit.
 
         Returns:
             Whether there was such a move.
@@ -133,7 +133,7 @@ class _Moves:
         )
 
     def _movable(self, *, with_new_copies: bool) -> dict[int, set[int]]:
-        """Return the standbys of each member that can move.
+        """Return, by member, its standbys that can move.
 
         The result without new copies is kept, and ``_move`` updates it.
         """

@@ -42,10 +42,12 @@ def _follow_state(
 ) -> None:
     """Move tasks to members with their state.
 
-    Order: tasks with an owner; copies that need not be built again; copies that may be warm-ups for this
-    move; tasks with the fewest choices.  A task goes to the member that keeps its copy up to date, or to the
-    one with the fewest tasks.  Updates ``target``, ``may_go`` (the tasks of one subtopology that may move),
-    ``give`` and ``need`` (member -> number of tasks that it must give, or get).
+    Order: tasks with an owner; ready copies (``TaskHistory.ready``); copies that may be warm-ups for this
+    move; tasks with the fewest choices; the likeliest warm-ups; the most caught-up copies; members that keep
+    the copy up to date; members with the fewest tasks.
+
+    Updates ``target``, ``may_go`` (the tasks of one subtopology that may move), ``give`` and ``need`` (member
+    -> number of tasks that it must give, or get).
     """
     processes: dict[int, list[int]] = {}
     for member in need:
@@ -81,7 +83,10 @@ def _follow_state(
 
 
 def _leaving(history: TaskHistory, target: Vector, may_go: list[int], give: dict[int, int]) -> list[int]:
-    """Return the tasks without a member, and others that must move: first those that lack a copy anyway."""
+    """Return the tasks without a member, and the others that must move.
+
+    Tasks with fewer copies than wanted move first, because they need a new copy anyway.
+    """
 
     def order(task: int) -> tuple[bool, bool, int]:
         has_copies = len(history.ready[task]) >= history.copies_of[task]

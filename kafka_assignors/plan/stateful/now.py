@@ -47,7 +47,7 @@ class RolesNow(NamedTuple):
 def roles_now(
     history: TaskHistory, standing: list[int], active: list[int], standbys: list[list[int]]
 ) -> RolesNow:
-    """Give each task its roles of the target; if others are more caught up, give the roles to these."""
+    """Give each task its roles of the target; if other members are more caught up, these get the roles."""
     process = history.process
     now = RolesNow([], [], [], is_target=True)
     is_target = True

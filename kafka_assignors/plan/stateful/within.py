@@ -34,7 +34,7 @@ def is_within(cells: Matrix, base: Vector, factor: int) -> bool:
 def undo_needless_moves(history: TaskHistory, target: Vector, standing: Vector, base: Vector) -> None:
     """Undo moves of a balanced ``target`` that the balance factor does not ask for; changes ``target``.
 
-    Tasks without a target count only as far as ``base`` contains them.
+    Tasks without a target are ignored, unless ``base`` (by member: tasks of other subtopologies) counts them.
 
     All moves are undone, then made again until members are within the factor, in the order in which they
     become possible: to caught-up copies, to standbys and warm-ups, to members without a copy.  A move to a

@@ -150,7 +150,7 @@ class Moved(Goal):
     def _hub_may_cost_1(self, gives: Mask, loads: Vector) -> bool:
         """Whether the hub may have price 1: no giver has the lowest load.
 
-        Only members with the lowest load may get more.
+        Only the lowest loads may grow, so a giver with one could take a unit back.
         """
         return not (gives & (loads == loads.min())).any()
 

@@ -50,11 +50,11 @@ def _send(
 ) -> tuple[Mask, Mask]:
     """Send units from members with too many to members with too few, in the active parts.
 
-    ``excess_of`` is negative for a member with too few.  ``high`` asks for the excess left, else for the
-    deficit.
+    ``excess_of`` is negative for a member with too few.
 
     Returns:
-        By part, whether excess (or deficit) is left; by node, whether excess can reach it.
+        By part, whether excess is left (``high``), or whether a deficit is; by node, whether excess can reach
+        it.
     """
     topics = residual.topics
     excess = np.zeros(residual.hub + 1, np.int64)

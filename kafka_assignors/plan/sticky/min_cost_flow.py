@@ -26,10 +26,13 @@ from kafka_assignors.plan.sticky.residual import Residual
 from kafka_assignors.plan.sticky.zero_cost_flow import FlowPhase, Labels
 
 _ROUNDS = 6
-"""Rounds of Bellman-Ford before the repair, for goals of cells.  If no cycle is negative, four often do."""
+"""Rounds of Bellman-Ford before the repair, for goals of cells.
+
+If no cycle is negative, four rounds are often enough.
+"""
 
 _UNIT_BITS = 6
-"""Single units are fast enough while costs are off by at most this many bits."""
+"""Single units are fast enough if the most negative reduced cost has at most this many bits."""
 
 
 def settle(residual: Residual, goal: Goal) -> None:
@@ -50,8 +53,8 @@ def settle(residual: Residual, goal: Goal) -> None:
 def _repair(residual: Residual, goal: Goal, relaxed: Labels) -> Labels:
     """Find the optimum and its labels.
 
-    Unless the goal is curved, the arcs that add have no capacity that a push could use up, so they must not
-    be negative.  The goal's own guess ensures this, the relaxed labels do not.
+    Unless the goal is curved, the capacity of arcs that add is unlimited.  A push cannot use it up, so these
+    arcs must not be negative.  The goal's own guess ensures this, the relaxed labels do not.
     """
     labels = Labels(residual, goal.guess(residual.problem, residual.shares, residual.loads))
     step = 1

@@ -1,4 +1,4 @@
-"""The cost of a size, if the group gets it now."""
+"""The cost of a size if the group scales to it now."""
 
 from __future__ import annotations
 
@@ -48,12 +48,13 @@ class PresentGroup:
     members: int
     owners: Counts | None
     capacities: list[float]
-    newcomer: float
+    newcomer: float  # capacity of a member that joins
 
     def cost(self, to: int) -> Cost:
         """Simulate the group, with another size from now on."""
         kind: Kind = "join" if to > self.members else "leave"
-        # The oldest member leaves first, so the fastest come first.  Otherwise they ascend.
+        # The oldest members leave first, so a group that shrinks has its fastest members first.  In a group
+        # that grows, capacities ascend as in `SizeTrials`.
         order = np.argsort(np.array(self.capacities) * (-1 if kind == "leave" else 1), kind="stable")
         owners, capacities = renumbered(order, self.owners, self.capacities)
         names = first_members(max(self.members, to))

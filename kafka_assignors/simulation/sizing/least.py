@@ -13,8 +13,8 @@ from kafka_assignors.simulation.sizing.target import NEAR, Limits, Target, limit
 from kafka_assignors.simulation.sizing.trials import SizeTrials
 
 _MOST_ONE_BY_ONE = 64
-"""This many further sizes are tried one by one.  Then the search takes larger strides, and bisects the last
-one.  So it may miss a smaller size if a planner's loads do not fall with each further member."""
+"""The search tries this many sizes one by one, from the lower bound on.  Then it takes larger strides, and
+bisects the last one.  So it may miss a smaller size if a planner's loads do not fall with each new member."""
 
 TOLERANCE = 1.05
 """The present plan and the largest size may have this many times the allowed time lag."""
@@ -160,7 +160,7 @@ class Search:
     def _late_partition(self, history: History, wanted: Sequence[Limits], members: int) -> LatePartition:
         """Return the partition that makes a size too small, and its member."""
         trials = [(owners, limit) for owners in self._trials.planned(history, members) for limit in wanted]
-        # The first trial that fails.  If all others pass, the last one fails, and need not be simulated.
+        # Take the first trial that fails.  If all others pass, the last one fails, so it is not simulated.
         owners, limit = next(
             (trial for trial in trials[:-1] if not self._trials.is_within(*trial, members)), trials[-1]
         )
@@ -174,7 +174,7 @@ class Search:
         if limit.hot.any():  # report the time lag of all records, also of those that the limit does not count
             time_lags = self._trials.time_lags(history, owners, limit.rate, members)
         load = (history.start_lags + history.arrivals.sum(axis=0)) / history.length_s
-        # Of partitions that wait equally long, the one with the largest load.
+        # If partitions are equally far above their limits, take the one with the largest load.
         worst = int(np.lexsort((load, np.round(counted_time_lags / limit.allowed, 3)))[-1])
         has_same_owner = owners == owners[worst]
         place = Group((), history.topics).at(worst)

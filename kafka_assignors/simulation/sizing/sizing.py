@@ -23,12 +23,12 @@ from kafka_assignors.simulation.sizing.target import (
 from kafka_assignors.simulation.sizing.trials import SizeTrials
 
 DOWN_MARGIN = 0.1
-"""A group shrinks only to a size that would still be enough if members read this part less.  So a load that
-hovers around the limit of a size does not make the group grow and shrink in turn."""
+"""A group shrinks only to a size that would be enough even if members were slower by this part.  So a load
+that hovers around the limit of a size does not make the group grow and shrink in turn."""
 
 REPLAN_PART = 0.25
-"""Part of the horizon for which a group that grew because of an old plan does not grow for that reason again.
-The new plan may be old, too, because the leader smooths arrivals over minutes."""
+"""After a group grew because of an old plan, it does not grow for that reason again for this part of the
+horizon.  The new plan may be old, too, because the leader smooths arrivals over minutes."""
 
 _LASTS = 10
 """A load lasts for at least this many times the target, long enough to show that a group falls behind."""
@@ -61,8 +61,8 @@ class Sizing:
         advised: the size the group should have now.
         steps: sizes by step.
         horizon: the least size that holds the target over the whole horizon without another scaling.
-        hot: partitions whose arrivals are too much for one member with its headroom.  Of these, sizes count
-            only the records that a member without other partitions reads in time.
+        hot: partitions whose arrivals are too much for one member with its headroom.  Sizes count only those
+            of their records that a member without other partitions reads in time.
         behind: number of partitions whose present lag a member does not read in time, even without other
             partitions.
         missed: the partition that waits too long with the advised size, and with any larger one.  None: there
@@ -117,8 +117,9 @@ def size(
 
     - The size of the horizon is the least that holds the target from now to its end, the present lag
       included.  A horizon shorter than ``_LASTS`` targets is prolonged to that, with its last arrivals.
-    - The size of a step is the least that would hold the target if the step's arrivals lasted as long; in the
-      first step the present lag must be read, too.  It is never more than the size of the horizon.
+    - The size of a step is the least that would hold the target if the step's arrivals lasted as long as the
+      horizon.  In the first step the present lag must be read, too.  A step's size is never more than the
+      horizon's.
     - The advised size is at least that of each of the first two steps, so that the group grows one step
       ahead.  It shrinks only to a size that holds the target over the whole horizon with ``DOWN_MARGIN``.
       Otherwise it stays.  The advised size is tried as well, because a larger group may be worse: under
@@ -207,7 +208,7 @@ def size(
 
 
 class Advice:
-    """Sizes one group again and again.  It keeps the last advice, so that the next one is calm."""
+    """Sizes one group again and again.  It keeps the last advised size while that size is right."""
 
     def __init__(self) -> None:
         self._advised: int | None = None

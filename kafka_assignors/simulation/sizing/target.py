@@ -72,9 +72,9 @@ class Limits:
         rate: records/s of the fastest member.
         counted: the history, less those records of hot partitions that even a member without other partitions
             does not read in time.
-        allowed: by partition, its largest time lag, seconds: the target; if it is ``behind``, ``NEAR`` times
-            the time that a member without other partitions takes.  `Search` relaxes those that the
-            largest size misses.
+        allowed: by partition, the time lag it may have, seconds.  This is the target or, if the partition is
+            ``behind``, ``NEAR`` times the time that a member without other partitions takes.  `Search`
+            relaxes those that the largest size misses.
         hot: by partition, whether its arrivals are too much for one member.
         behind: by partition, whether only its present lag is too much for one member.
     """
@@ -115,7 +115,7 @@ def largest_backlog(start: Levels, arrivals: Iterable[Levels], read: float | Lev
 def required_limits(history: History, rate: float, target: Target) -> tuple[Limits, ...]:
     """Return the limits of a size: at ``rate`` records/s and, if a partition is hot, also without headroom.
 
-    Only the records of a hot partition that are read in time count.  Without headroom more of them count.
+    A hot partition counts only with the records that can be read in time.  Without headroom these are more.
     """
     reduced = limits(history, rate, target)
     return (

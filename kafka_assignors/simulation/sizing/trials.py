@@ -1,7 +1,7 @@
 """Tries sizes of a group in the simulation.
 
-A size is a number of members.  It is tried with a settled group: the strategy has planned it from the present
-owners, and it keeps that plan.  The cost of the rebalance is another figure (``cost``).
+A size is a number of members.  A trial simulates a settled group: the strategy has planned from the present
+owners, and the group keeps that plan.  The cost of the rebalance is another figure (``cost``).
 
 Members may have unequal capacities.  A newcomer has the median of the present ones.  A smaller size is tried
 with the slowest of the present members, because any members may leave.  Plans break ties by member ids, which
@@ -104,7 +104,7 @@ class SizeTrials:
         return group.owner
 
     def planned(self, history: History, members: int) -> list[Counts]:
-        """Return the owners that a size is planned with; for unequal members, once for each order of ids."""
+        """Return the owners in the plan of a size; for unequal members, in a plan for each order of ids."""
         load = self.load(history)
         names = first_members(max(members, self.present or 0))
         orders: list[Sequence[str]] = [names]

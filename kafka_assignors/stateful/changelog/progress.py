@@ -1,4 +1,4 @@
-"""Logs the begin and end of each restore that a task waits for, and the progress of all together."""
+"""Logs the start and end of each restore that a task waits for, and the progress of all together."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RestoreProgress:
         self._waits[copy.task] = _Wait(self._clock(), was_standby, copy.position, applied)
 
     def restart(self, task: Task) -> None:
-        """Count a wait's records from offset 0, and log its begin again, because the copy was wiped."""
+        """Count a wait's records from offset 0, and log its start again, because the copy was wiped."""
         if wait := self._waits.get(task):
             wait.was_standby = wait.is_logged = False
             wait.position, wait.applied = 0, self._applied_to.get(task, 0)
@@ -55,7 +55,7 @@ class RestoreProgress:
         self._waits.pop(task, None)
 
     def note_lag(self, tailed: TailedCopy, left: int) -> None:
-        """Note the lag of a copy, in offsets: compaction may have removed some of the records."""
+        """Note the lag of a copy, in offsets.  Compaction may have removed some of the records."""
         if (wait := self._waits.get(tailed.copy.task)) is None:
             return
         wait.left = left

@@ -18,8 +18,8 @@ class TailedCopy:
     Attributes:
         copy: the copy.
         partition: its changelog partition.
-        began: the position of the copy when the reader got it; of a stale copy, that of its checkpoint,
-            because an earlier reader may have applied records before it knew the end.
+        began: the position of the copy when the reader got it.  For a stale copy, the position in its
+            checkpoint, because an earlier reader may have applied records before it knew the end.
         waiter: the active task that waits for it; None: a standby or warm-up.
         end: the end offset of the changelog that ``lag`` counts to; None: not fetched yet since the copy
             arrived, was wiped or changed its waiter.
@@ -49,7 +49,7 @@ class TailedCopy:
 
 
 def portions(records: Iterable[Any]) -> Iterator[tuple[list[Any], int]]:
-    """Split records into portions of about 256 KiB; yields each with its bytes."""
+    """Split records into portions of about 256 KiB; yield each with its size in bytes."""
     portion: list[Any] = []
     size = 0
     for record in records:

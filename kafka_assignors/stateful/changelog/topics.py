@@ -82,13 +82,13 @@ def changelogs_of(
     then left out, with a warning, until an operator adds partitions.
 
     A ``replication_factor`` of -1 is the cluster's default.  Without ``create``, tasks of a missing changelog
-    are left out, with a warning: it may have been deleted, and an empty one would lack the state.
+    are left out, with a warning: it may have been deleted, and a new one would lack the state.  Settings that
+    cannot be read are not checked, but logged: with ``create`` as a warning, else at debug level.
 
     Raises:
         TopologyError: a source topic is missing; the source topics of a subtopology differ in partitions; a
             changelog has more partitions than its sources, or none.
-        ChangelogError: a changelog would lose state, or a request fails.  If the settings of changelogs
-            cannot be read, they are not checked; the first time this is a warning.
+        ChangelogError: a changelog would lose state, or a request fails.
     """
     try:
         with closing(make_client(KafkaAdminClient, **client)) as admin:

@@ -195,7 +195,7 @@ class StatefulAssignor(Assignor):
     # --- as the leader
 
     def decode_user_data(self, user_data: bytes) -> MemberReport:
-        """Decode a member's user data; of a newer release, only the header."""
+        """Decode a member's user data; from a newer release only its header."""
         subscription = stateful_subscription.decode(user_data)
         # The version (the first two bytes) changes when a member rejoins after version probing.
         requests = {Cause.UPGRADE: int.from_bytes(user_data[:2], "big")}
@@ -216,7 +216,7 @@ class StatefulAssignor(Assignor):
         return JoinedGroup(group.members, group.topics, group.racks, {}, subscriptions, ends)
 
     def plan(self, group: Group, claims: Claims) -> PlannedTasks:
-        """Plan the tasks, and return the owners of their partitions.  Other topics get no owner."""
+        """Plan the tasks, and return the owners of their partitions.  Other partitions get no owner."""
         joined = group if isinstance(group, JoinedGroup) else JoinedGroup(group.members, group.topics)
         subtopologies = planned_subtopologies(self._topology, group)
         members = planner_members(self._topology, group.members, joined.subscriptions)

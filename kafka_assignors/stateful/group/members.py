@@ -33,7 +33,7 @@ class JoinedGroup(Group):
     """A group, with what its leader knows of the members' state.
 
     Attributes:
-        subscriptions: of the members.
+        subscriptions: decoded user data by member id.
         ends: task -> end offset of its changelog, where the leader knows it (see ``Holdings``).
     """
 

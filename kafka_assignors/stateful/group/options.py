@@ -24,17 +24,17 @@ class StatefulOptions(Options):
     """Options of ``stateful``.
 
     The options up to ``probing_rebalance_interval_ms`` must be the same in all members of a group, because
-    any member may become leader.  Only ``topology`` may differ, during a rolling deploy.
+    any member may become leader.  The exception is ``topology``, which may differ during a rolling deploy.
 
     Attributes:
         topology: the subtopologies of the application.
         acceptable_recovery_lag: a copy at most this many records behind its changelog counts as caught up.
         num_standby_replicas: standbys of each task.
         max_warmup_replicas: warm-ups built at a time in the whole group.  While members have different
-            topologies, subtopologies that exactly the same members can run have a limit of their own.
+            topologies, the limit applies to each set of subtopologies that the same members can run.
         balance_factor: number of tasks by which two members may differ.
-        probing_rebalance_interval_ms: time until a probing rebalance, which is requested while a better plan
-            waits for copies.
+        probing_rebalance_interval_ms: time until the leader requests a probing rebalance, if a better plan
+            waits for copies to catch up.
         process_id: id of the directory with this member's state, different for each member; None: a new id.
         endpoint: ``host:port`` where others can query this member's state.
         holdings: returns the member's state on disk; called on the consumer's I/O thread for joins and

@@ -1,4 +1,4 @@
-"""Partitions of planned tasks: their owners, and those that are held back in a round.  Pure."""
+"""Finds the owners of planned tasks' partitions, and holds back whole tasks in a round.  Pure."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def hold_back_whole_tasks(
         group: the group.
         target: the plan.
         given: the plan without the partitions that are held back.
-        held: these partitions.
+        held: the partitions that are held back, and the members that still own them.
     """
     owners, holds = given.owners.copy(), list(held)
     waits_for = {(hold.topic, hold.partition): hold.member_id for hold in held}

@@ -16,8 +16,8 @@ MOST_NAMES = 5  # in a line of the log
 def subgroups(topology: Topology, group: Group) -> dict[tuple[str, ...], list[str]]:
     """Group the subtopologies by the members that can run them: ids of members -> ids of subtopologies.
 
-    A member can run a subtopology if it subscribes to those of its topics that exist.  If all topologies are
-    equal, the result has one entry.
+    A member can run a subtopology if it subscribes to all existing topics of the subtopology.  If all
+    topologies are equal, the result has one entry.
     """
     ids: dict[tuple[str, ...], list[str]] = {}
     for subtopology in topology.subtopologies:

@@ -33,7 +33,7 @@ from kafka_assignors.stateful.topology import Topology
 
 log = logging.getLogger("kafka_assignors")
 
-_STEP_S = 5.0  # limit of each step of closing that waits
+_STEP_S = 5.0  # limit of each closing step that may wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,8 @@ def assemble(
             settings.group_id,
             replication_factor=options.changelog_replication_factor,
         )
-        changelogs = find_changelogs()  # first, so that a wrong changelog leaves no client open
+        # First, so that a wrong changelog is refused before the clients are created.
+        changelogs = find_changelogs()
         # If the constructor fails (the cluster may be gone by now), ``make_client`` ends its thread.
         consumer = make_client(ContinuousConsumer, **config, partition_assignment_strategy=[assignor])
         undo.callback(consumer.close, autocommit=False)

@@ -100,7 +100,8 @@ class OpenCopies:
         """Wipe the damaged store of a task, and restore it from its changelog if it has one.
 
         Raises:
-            StateError: the store was damaged again before any commit, or cannot be wiped; it is dropped.
+            StateError: the store was damaged again before any commit, or cannot be wiped.  Its copy is
+                released.
         """
         copy, active.copy, active.ready = active.copy, None, False
         if copy is None:
@@ -120,13 +121,14 @@ class OpenCopies:
         """Flush the store of an active task, if one is due.
 
         Returns:
-            The task and the error if its store is damaged, for `restore_damaged`; else an empty list.
+            The task and the error if its store is damaged; else an empty list.  The caller suspends the task
+            and calls `restore_damaged`.
         """
         return self._flushes.flush_one(self._tasks.actives.values())
 
     @property
     def checkpoint_age_s(self) -> float:
-        """Age of the oldest checkpoint of an active task, in seconds; -1: there is none.
+        """Age of the oldest checkpoint of an active task, in seconds; -1: no active task has a copy.
 
         Any thread may read it.
         """
@@ -178,7 +180,7 @@ class OpenCopies:
                 log.warning("task %s_%d: state cannot be used: %s", *task, error)
 
     def retry(self) -> None:
-        """Try copies again that could not be used, and open or close those that the last turn left over."""
+        """Retry copies that could not be used, and open or close copies left over from the last turn."""
         self._task_log.write()
         now = self._clock()
         if self._changelogs.update():

@@ -27,7 +27,7 @@ class Assigned:
     """Partitions that were assigned, and paused."""
 
     partitions: Partitions
-    member_id: str  # this member's; the partitions are lost with it
+    member_id: str  # this member's id; a member that loses its id loses the partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class TaskListener(AsyncConsumerRebalanceListener):
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
         """Wait until the tasks are committed, and their stores are closed or kept as standbys."""
-        if revoked and not is_closing(self._consumer):  # a closing member has committed already
+        if revoked and not is_closing(self._consumer):  # a closing member has committed already, if it could
             self._events.put(Revoked(frozenset(revoked)))
             await self._wait_until_handled()
 

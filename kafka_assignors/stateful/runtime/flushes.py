@@ -9,7 +9,7 @@ from kafka_assignors.stateful.runtime.tasks import ActiveTask
 
 _EVERY_S = 30.0  # between two flushes of a store
 _SHARE = 0.05
-"""Largest share of the time that flushes take: the member processes nothing during one (10 to 100 ms)."""
+"""Largest share of the time spent on flushes.  A flush takes 10 to 100 ms, in which nothing is processed."""
 
 
 class FlushSchedule:

@@ -19,7 +19,7 @@ from kafka_assignors.stateful.shutdown import Shutdown
 log = logging.getLogger("kafka_assignors")
 
 HEARTBEAT_WAIT_S = 0.1  # limit of a commit's wait for the response to a heartbeat
-_PAUSE = 4  # the pause after a commit that leaves a repair, as a multiple of the time it took
+_PAUSE = 4  # pause after a commit that leaves a repair unfinished, in multiples of the commit's duration
 
 Batch = tuple[ActiveTask | None, TopicPartition, list[ConsumerRecord]]
 
@@ -27,9 +27,9 @@ Batch = tuple[ActiveTask | None, TopicPartition, list[ConsumerRecord]]
 class Processing:
     """Passes records to the application's callback, and commits.  Not thread-safe.
 
-    Commits are ``commit_interval_s`` apart, also in the middle of a batch, and further while the cluster does
-    not answer a `Repair`.  Beyond ``max_uncommitted_bytes`` of uncommitted changes, nothing is processed
-    until a commit succeeds or tasks are revoked.
+    Commits are ``commit_interval_s`` apart, also in the middle of a batch.  The intervals are longer while
+    the cluster does not answer a `Repair`.  Beyond ``max_uncommitted_bytes`` of uncommitted changes, nothing
+    is processed until a commit succeeds or tasks are revoked.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Processing:
                 self._rewind(partition, batch[taken].offset)
 
     def commit(self, wait_s: float = 0.0) -> bool:
-        """Commit all work (see ``Commits.commit``), but for tasks whose store is damaged.
+        """Commit all work (see ``Commits.commit``), and suspend tasks whose store is damaged.
 
         Returns:
             Whether the work of all other tasks is committed.
@@ -124,7 +124,7 @@ class Processing:
         return damaged
 
     def resume_ready(self) -> None:
-        """Resume fetching for all ready tasks, unless memory is full."""
+        """Resume fetching for all ready tasks, unless uncommitted changes are over the limit."""
         if self._is_full:
             return
         for active in self._tasks.actives.values():

@@ -1,4 +1,4 @@
-"""Writes values again that other records in the changelog have replaced.
+"""Writes values again after other records have replaced them in the changelog.
 
 No broker fences an ordinary producer.  The system may stop a process between the check of its lease and a
 write.  When the process continues, its old records may arrive after newer ones of the next owner.  A failed
@@ -35,7 +35,7 @@ _CONNECT_S = 5.0  # limit of the wait for a connection, which cannot be cut shor
 
 
 class Repair:
-    """Compares changelogs with the owner's stores, and writes values again that differ."""
+    """Compares changelogs with the owner's stores, and writes the store's values again where they differ."""
 
     def __init__(self, read: LastValues, writer: ChangelogWriter, lease: Lease) -> None:
         self._read = read
@@ -43,7 +43,7 @@ class Repair:
         self._lease = lease
 
     def finish(self, active: ActiveTask, left_s: Callable[[], float]) -> StateError | ChangelogError | None:
-        """Write replaced values again, and move the store's position past all records of the changelog.
+        """Write replaced values again, and move the store's position past the compared records.
 
         Call it after the group has accepted this member's offsets, which proves that it owns the task.
         ``active.unproven`` stays set if the cluster does not answer; call it again after the next commit.
@@ -68,7 +68,7 @@ class Repair:
                 written = self._writer.write({partition: replaced}, self._lease.is_valid, left_s())[partition]
                 active.unproven = written.end
                 if not written.follows(end):
-                    return None  # more such records: the next commit repairs them
+                    return None  # other records came in between again: the next commit repairs them
                 end = written.end
             copy.apply((), end)
             active.unproven = None
@@ -113,7 +113,7 @@ def last_values(
     try:
         consumer.assign([changelog])
         consumer.seek(changelog, first)
-        # The position passes records that a poll does not return: those that compaction removed.
+        # The position also passes records that compaction removed, which a poll does not return.
         while (consumer.position(changelog, timeout_ms=0) or 0) < end:
             if left_s() <= 0:
                 raise KafkaTimeoutError(f"{partition.topic}-{partition.partition} was not read in time")

@@ -173,7 +173,7 @@ def _commit_store(
     written = None if copy.changelog is None else ranges.get(copy.changelog.partition)
     position = None if written is None else written.end
     if written is not None:
-        active.unproven = None  # of an earlier write; a truncated changelog may end before it
+        active.unproven = None  # drops an earlier write's end: a truncated changelog may end before it
         if written.first < copy.position:
             log.error(
                 "task %s: wrote changelog offset %d after %d, so the topic was created again or truncated "
@@ -184,8 +184,9 @@ def _commit_store(
                 copy.position - 1,
             )
         elif not written.follows(copy.position):
-            # Other records came before ours: from a failed attempt of this member, or from a new owner.  The
-            # position must not move past a new owner's records.  A new owner makes the offset commit fail.
+            # Other records came before or between ours: from a failed attempt of this member, a former owner
+            # or a new owner.  The position must not move past a new owner's records.  If there is a new
+            # owner, the offset commit fails.
             active.unproven, position = written.end, None
     try:
         copy.store.commit(position)

@@ -16,7 +16,7 @@ class Changes:
         self.values: dict[bytes, bytes | None] = {}  # None: deleted
         self.size = 0  # bytes in memory, approximate
         self._keys: list[bytes] | None = None  # sorted; None until `between` needs them
-        # Keys changed by this record -> whether they had a change before, and its value.
+        # Key changed by the current record -> whether it had a change before, and the value of that change.
         self._before: dict[bytes, tuple[bool, bytes | None]] = {}
         self._size_before = 0
 

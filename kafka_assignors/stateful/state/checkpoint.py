@@ -1,8 +1,8 @@
 """The checkpoint beside a store: the changelog offset up to which the copy is on disk.
 
-Two lines of text: a JSON object ``{"version": 1, "positions": [[topic, partition, offset, topic id or
-null], ...]}``, and the CRC-32 of the first line as eight hexadecimal digits.  The checkpoint is written after
-the store was flushed, so the store is at the checkpoint or beyond.
+The file has two lines of text: a JSON object ``{"version": 1, "positions": [[topic, partition, offset, topic
+id or null], ...]}``, and the CRC-32 of the first line as eight hexadecimal digits.  The checkpoint is written
+after the store was flushed, so the store is at the checkpoint or beyond.
 """
 
 from __future__ import annotations

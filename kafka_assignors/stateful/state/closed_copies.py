@@ -1,4 +1,4 @@
-"""Copies on disk that are not open: how far they are, and when they are deleted."""
+"""Copies on disk that are not open: their positions, and when they are deleted."""
 
 from __future__ import annotations
 

@@ -57,10 +57,10 @@ class Copy:
     """A task's open store.  Not thread-safe.  A store that is damaged when opened is wiped, with a warning.
 
     Attributes:
-        stale: whether the copy may lack deletes that its changelog has dropped, so that it is usable only if
-            the changelog has nothing newer.
-        in_doubt: whether it was wiped because it was damaged while in use, and no record processed since has
-            been committed (of a standby: no flush has succeeded since).
+        stale: whether the copy may lack deletes that compaction has removed from its changelog.  A stale copy
+            is usable only if the changelog has nothing newer.
+        in_doubt: whether the copy was wiped because of damage while in use, and has not proved sound since.
+            A commit of records processed since then proves it; for a standby, a flush does.
 
     Raises:
         StateLockedError: the task's directory is in use.
@@ -105,7 +105,7 @@ class Copy:
 
     @property
     def checkpoint_age_s(self) -> float:
-        """Seconds since its checkpoint was written or confirmed; without a changelog, since it was flushed.
+        """Seconds since the checkpoint was written or confirmed; without a changelog, since the last flush.
 
         Any thread may read it.
         """
@@ -123,7 +123,7 @@ class Copy:
             return
         if self.stale:
             return  # the age of the checkpoint must not change
-        if self.store.position is None:  # it never had a record, so a crash restores nothing
+        if self.store.position is None:  # the first checkpoint, offset 0, still applies
             self._checkpointed_at = self._now()
             return
         if self.store.position == self.checkpointed:
@@ -146,7 +146,7 @@ class Copy:
         self.reset()
 
     def reset(self) -> None:
-        """Wipe a copy that is damaged, or of another changelog.
+        """Wipe a copy that is damaged, or does not match its changelog.
 
         Raises:
             StateError: it cannot be wiped.  The caller must drop it.
@@ -196,7 +196,8 @@ class Copy:
     def _refuse_if_unlogged(self) -> None:
         """Refuse to wipe a store that was kept without a changelog: it has the only copy of its state.
 
-        A commit without a changelog removes the position, so such a store has no checkpoint and no position.
+        Such a store has no checkpoint, because `_check_checkpoint` deleted it, and no position, because each
+        commit without a changelog removes it.
         """
         if self._dir.read_checkpoint() is not None or not self._dir.store_path.exists():
             return

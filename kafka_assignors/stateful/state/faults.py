@@ -1,4 +1,4 @@
-"""Turns errors of the system and of the store's library into our own, each one line."""
+"""Turns errors of the system and of the store's library into our own, with messages of one line."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 
-_REMOVED = "%removed-"  # no task has this prefix, because "%" is quoted
+_REMOVED = "%removed-"  # no task's directory has this prefix, because "%" is quoted
 _VERSION = 1
 
 
@@ -161,7 +161,7 @@ class StateDir:
         Each task's directory is renamed at once, and deleted in a background thread.
 
         Args:
-            delay_s: seconds without use; a task may come back soon.
+            delay_s: seconds without use before deletion, because a task may come back soon.
             keep: tasks to leave alone, beside claimed ones.
             among: only these tasks; None: all.
 

@@ -8,7 +8,7 @@ RocksDB's write-ahead log is off for a store with a changelog.  Committed change
 returns; only then may a checkpoint be written.  After a crash the store is in the state of some commit, at
 the checkpoint or beyond it, and `position` says which.
 
-Memory: `StoreOptions` bounds all stores of one `Stores` together, except for uncommitted changes
+`StoreOptions` bounds the memory of all stores of one `Stores`, except for uncommitted changes
 (`Store.uncommitted_bytes`) and indexes of open files (`max_open_files` of each store).
 """
 
@@ -135,15 +135,15 @@ class Store:
 
     @property
     def position(self) -> int | None:
-        """Offset of the next changelog record to apply; None: it was never set."""
+        """Offset of the next changelog record to apply; None: the store has no position."""
         return self._position
 
     def commit(self, position: int | None = None) -> None:
-        """Write the changes and the new position in one step: after a crash it has all of them or none.
+        """Write the changes and the new position in one step: after a crash the store has all or none.
 
         Args:
-            position: the changelog offset after these changes; None: the position stays.  A store without a
-                changelog then has none.
+            position: the changelog offset after these changes; None: the position stays, or is removed if the
+                store has no changelog.
         """
         self._write(self._changes.values.items(), position)
         self.rollback()

@@ -80,7 +80,7 @@ class TaskDir:
         Raises:
             StateError: it failed; the old state, and its checkpoint, may still be there.
         """
-        self.delete_checkpoint()  # if the rest fails, nothing uses the state
+        self.delete_checkpoint()  # first: if the rest fails, state without a checkpoint is not used
         self._state_dir.remove(self.path)
         self._state_dir.make(self.path)
 

@@ -49,8 +49,8 @@ class TaskAssignment:
 def encode(assignment: TaskAssignment, packed_owners: bytes | None = None) -> bytes:
     """Encode in the version that all members can read (``common_version``); version 1 omits the owners.
 
-    ``packed_owners`` is the section of the owners, encoded once for all members, in place of
-    ``assignment.owners``; None: encode these.
+    ``packed_owners`` is the section of the owners, encoded once for all members; None: encode
+    ``assignment.owners``.
     """
     version = assignment.common_version
     if not 1 <= version <= LATEST_VERSION:
@@ -73,7 +73,7 @@ def encode(assignment: TaskAssignment, packed_owners: bytes | None = None) -> by
 
 @named("stateful assignment")
 def decode(data: bytes) -> TaskAssignment | NewerHeader:
-    """Decode an assignment, with sorted tasks; only its header if its version is newer than ours."""
+    """Decode an assignment, with its tasks sorted.  Of a version newer than ours, decode only the header."""
     reader = Reader(data)
     version, common = reader.int16(), reader.int16()
     check_header(version, common)

@@ -24,7 +24,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 from kafka_assignors.wire.stateful.version import LATEST_VERSION, NewerHeader, check_header
 
 MOST_OTHERS = 1_000
-"""Maximum lags that a member sends of tasks that are neither active nor standby here: 5 to 9 KB.
+"""Maximum number of lags a member sends for tasks other than its active tasks and standbys: 5 to 9 KB.
 
 State of such a task is useful only if it is recent, so the least lags are sent.  The broker keeps all
 members' user data in one record, limited to a megabyte in most clusters.
@@ -92,7 +92,7 @@ def encode(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
 
 @named("stateful user data")
 def decode(data: bytes) -> Subscription | NewerHeader:
-    """Decode a subscription, with sorted tasks; only its header if its version is newer than ours."""
+    """Decode a subscription, with its tasks sorted.  Of a version newer than ours, decode only the header."""
     reader = Reader(data)
     version, supported = reader.int16(), reader.int16()
     process_id = UUID(bytes=reader.raw(16))

@@ -1,12 +1,15 @@
 """Sections of tasks, and of the lags of tasks, in the user data of the strategy ``stateful``.
 
 A task is (id of its subtopology, number of its partition).  A table of subtopologies comes first: uint16
-number of ids, then the ids.  A section has two columns: the number of tasks of each subtopology in the table,
-and the partitions of each subtopology, as differences from the previous partition (the first: from 0).  A
-section of lags (records) has a third column, with one lag a task.  A column begins with a uint8, the width of
-its numbers: 1, 2, 4 or 8 bytes, the narrowest that holds the largest number.  Then the numbers follow.  Width
-0 in the first column is an empty section, which ends there.  With a thousand tasks
-in a section, each takes about a byte.
+number of ids, then the ids.  Sections refer to its order.  A section has these columns:
+
+- the number of tasks of each subtopology in the table;
+- the partitions of each subtopology, as differences from the previous partition (the first: from 0);
+- in a section of lags only, the lag (records) of each task.
+
+A column is a uint8, the width of its numbers in bytes, and then the numbers.  The width is 1, 2, 4 or 8, the
+least that holds the largest number.  An empty section is the single byte 0.  With a thousand tasks in a
+section, each takes about a byte.
 """
 
 from __future__ import annotations
@@ -146,7 +149,7 @@ def _packed(numbers: Sequence[int]) -> bytes:
 
 
 def _column(reader: Reader, size: int, count: int, widest: int = 4) -> Sequence[int]:
-    """Read ``count`` numbers of ``size`` bytes; those of 8 bytes are signed, and the caller checks them."""
+    """Read ``count`` numbers of ``size`` bytes.  The caller refuses negative ones (of 8 bytes)."""
     if size == 1:
         return reader.raw(count)
     if (code := WIDTHS.get(size)) is None or size > widest:
