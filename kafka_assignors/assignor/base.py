@@ -92,7 +92,8 @@ class Assignor(StrategyHooks):
         """
         if not self._access.attach():
             raise ConfigurationError(
-                "partition_assignment_strategy", "this instance belongs to another consumer; pass the class"
+                "partition_assignment_strategy",
+                "this instance belongs to another consumer; pass the class, or a new instance",
             )
         if self._access.is_unknown_version():
             # With an unknown kafka-python, the assignor cannot know which protocol runs.  So offer only one:

@@ -12,7 +12,7 @@ from typing import Literal
 from kafka_assignors.broker import docker, jvm
 from kafka_assignors.broker.jars import fetch_jars
 from kafka_assignors.broker.java import find_java
-from kafka_assignors.broker.paths import locked_file
+from kafka_assignors.broker.paths import expanded, locked_file
 from kafka_assignors.broker.ports import HOST, free_ports, require_free
 from kafka_assignors.broker.progress import OnProgress, silent
 from kafka_assignors.broker.settings import listeners
@@ -115,7 +115,7 @@ def start_broker(
     extra = {name: str(value) for name, value in (properties or {}).items()}
     if reserved := sorted(_RESERVED & extra.keys()):
         raise BrokerError(
-            f"property {reserved[0]!r} is the development broker's own: remove it (see port, data_dir)"
+            f"the development broker sets the property {reserved[0]!r}: remove it, or use port or data_dir"
         )
     if port is not None:
         require_free(port)
@@ -185,10 +185,8 @@ def _directory(data_dir: str | Path | None) -> Iterator[tuple[Path, int]]:
         if data_dir is None:
             root = Path(tempfile.mkdtemp(prefix="kafka-assignors-"))
         else:
-            root = Path(data_dir).expanduser().absolute()
+            root = expanded(data_dir)
             root.mkdir(parents=True, exist_ok=True)
-    except RuntimeError as error:  # ``~name`` of an unknown user
-        raise BrokerError(f"cannot find the broker's directory {data_dir}: {error}") from error
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""  # none: no temporary folder can be written
         raise BrokerError(f"cannot create the broker's directory{where}: {error.strerror}") from error

@@ -8,13 +8,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kafka_assignors.errors import BrokerError
+
 
 def _dir(own: str, xdg: str, fallback: str) -> Path:
     # The XDG specification ignores relative paths in its variables.
     if value := os.environ.get(own):
-        return Path(value).expanduser().absolute()
+        return expanded(value)
     base = Path(os.environ.get(xdg) or "")
-    return (base if base.is_absolute() else Path.home() / fallback) / "kafka-assignors"
+    return (base if base.is_absolute() else expanded(f"~/{fallback}")) / "kafka-assignors"
+
+
+def expanded(path: str | Path) -> Path:
+    """Return a path as absolute, with ``~`` and ``~user`` expanded.
+
+    Raises:
+        BrokerError: there is no such user, or the process has no home directory.
+    """
+    try:
+        return Path(path).expanduser().absolute()
+    except RuntimeError as error:
+        raise BrokerError(f"cannot find the directory {path}: {error}") from error
 
 
 def cache_dir() -> Path:

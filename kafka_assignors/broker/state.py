@@ -9,7 +9,7 @@ import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,9 +131,9 @@ def _file() -> Path:
 
 def _load_file() -> Running | None:
     try:
-        fields = dict(json.loads(_file().read_text(encoding="utf-8")))
-        fields.pop("created", None)  # in the files of earlier versions
-        return Running(**fields)
+        saved = json.loads(_file().read_text(encoding="utf-8"))
+        # Other versions of this package write other fields, too.
+        return Running(**{field.name: saved[field.name] for field in fields(Running) if field.name in saved})
     except (OSError, ValueError, TypeError):
         return None
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from kafka_assignors.broker import Backend, DevelopmentBroker, start_broker, state
+from kafka_assignors.broker.paths import expanded
 from kafka_assignors.cli.common import output_option
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.errors import BrokerError
@@ -104,7 +105,7 @@ def _refuse_another(
     for requested, actual in (
         (port and f"port {port}", f"port {running.bootstrap.rpartition(':')[2]}"),
         (
-            data_dir and f"data directory {data_dir.expanduser().absolute()}",
+            data_dir and f"data directory {expanded(data_dir)}",
             f"data directory {running.data_dir}",
         ),
         (backend != "auto" and f"backend {backend}", f"backend {running.backend}"),

@@ -209,7 +209,7 @@ def test_impossible_data_dir_is_named(tmp_path: Path, place: str) -> None:
 
 def test_directory_of_an_unknown_user_is_named() -> None:
     with (
-        pytest.raises(BrokerError, match=r"^cannot find the broker's directory ~no-such-user/kafka: "),
+        pytest.raises(BrokerError, match=r"^cannot find the directory ~no-such-user/kafka: "),
         development_broker("jars", data_dir="~no-such-user/kafka"),
     ):
         pass

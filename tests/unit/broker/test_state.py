@@ -70,12 +70,10 @@ def test_dead_broker_is_cleaned_up(broker: DevelopmentBroker, note: Path, tempor
     assert broker.data_dir.exists() is not temporary
 
 
-def test_file_of_an_earlier_version_is_read_whatever_time_it_has(
-    broker: DevelopmentBroker, note: Path
-) -> None:
-    """A step of the system clock changed the start time of every process."""
+def test_file_of_another_version_is_read(broker: DevelopmentBroker, note: Path) -> None:
+    """Else the file would be deleted, and ``broker stop`` would not find the broker."""
     running = state.save(broker, temporary=True)
-    note.write_text(json.dumps({**asdict(running), "created": 60.0}))
+    note.write_text(json.dumps({**asdict(running), "of_another_version": 60.0}))
     assert state.recover() == running
     assert broker.data_dir.exists()
 

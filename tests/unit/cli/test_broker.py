@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from kafka_assignors.broker import state
 from kafka_assignors.cli.broker import command
+from kafka_assignors.errors import BrokerError
 from tests.support.command_line import ENV
 from tests.support.waiting import PATIENCE_S
 
@@ -87,6 +88,19 @@ def test_impossible_state_directory_is_one_line(run: Run, word: str) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("kafka-assignors: cannot write ")
     assert done.stderr.count("\n") == 1
+
+
+def test_unknown_user_in_a_path_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Also if a broker is running."""
+    running = state.Running(7, "127.0.0.1:9092", "jars", "/data", False, "/data/broker.log")
+    monkeypatch.setenv("KAFKA_ASSIGNORS_STATE", str(tmp_path))
+    monkeypatch.setattr(state, "recover", lambda: running)
+    start = CliRunner().invoke(command, ["start", "--data-dir", "~no-such-user/kafka"])
+    monkeypatch.setenv("KAFKA_ASSIGNORS_STATE", "~no-such-user/state")
+    status = CliRunner().invoke(command, ["status"])
+    for done, folder in ((start, "kafka"), (status, "state")):
+        assert isinstance(done.exception, BrokerError)
+        assert str(done.exception).startswith(f"cannot find the directory ~no-such-user/{folder}: ")
 
 
 def test_status_shows_every_path_as_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
