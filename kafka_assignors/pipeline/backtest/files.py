@@ -54,7 +54,7 @@ def results_folder(spark: SparkSession, root: str) -> Iterator[Storage]:
     Raises:
         KafkaAssignorsError: the folder cannot be created, is not empty, or is not shared with the workers.
     """
-    folder = Storage(spark, root)
+    folder = Storage(spark, root, escapes=True)
     with as_pipeline_error(f"writing to {root}"):
         folder.make("")
         if not folder.is_empty():

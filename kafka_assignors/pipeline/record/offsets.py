@@ -18,7 +18,7 @@ from kafka_assignors.pipeline.connector import connector_options
 from kafka_assignors.pipeline.record.offsets_decoder import COLUMNS, Groups, decode_batch
 from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
 from kafka_assignors.pipeline.record.recording import Recording, cluster_id
-from kafka_assignors.pipeline.record.sampling import SamplerOptions, pattern
+from kafka_assignors.pipeline.record.sampling import SamplerOptions, group_names, pattern
 from kafka_assignors.pipeline.session import OFFSET_FETCHING
 from kafka_assignors.pipeline.tables.landing import land_stream
 from kafka_assignors.pipeline.tables.schemas import utc_date
@@ -65,7 +65,8 @@ def record_offsets(
             groups has skipped the commits of these groups.)  If the topic cannot be read, the stream ends,
             and ``Recording.finish`` raises the error.
     """
-    wanted = SamplerOptions(tuple(groups), pattern("groups_like", groups_like))  # checks as the sampler does
+    # The sampler's own checks:
+    wanted = SamplerOptions(group_names(groups), pattern("groups_like", groups_like))
     options = connector_options(settings)
     if spark.conf.get(OFFSET_FETCHING, "false") != "true":
         raise PipelineError(

@@ -12,10 +12,10 @@ from kafka_assignors.errors import PipelineError
 from kafka_assignors.pipeline.record.recording import Recording, cluster_id
 from kafka_assignors.pipeline.record.sample_report import SamplesReport, observed
 from kafka_assignors.pipeline.record.sampler import NAME, group_samples
-from kafka_assignors.pipeline.record.sampling import SamplerOptions, pattern
+from kafka_assignors.pipeline.record.sampling import SamplerOptions, group_names, pattern
 from kafka_assignors.pipeline.tables.landing import land_stream
 from kafka_assignors.pipeline.tables.schemas import utc_date
-from kafka_assignors.validators import positive, wrong
+from kafka_assignors.validators import positive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,13 +63,11 @@ def record_samples(
         PipelineError: the cluster does not answer now or denies access; or the folder has other files, or
             samples of another cluster.
     """
-    if isinstance(groups, str):
-        raise wrong("groups", "a sequence of names", groups)
     positive("every_s", every_s, "seconds")
     if timeout_s is None:
         timeout_s = min(max(every_s, _LEAST_TIMEOUT_S), _LONGEST_TIMEOUT_S)
     wanted = SamplerOptions(
-        groups=tuple(groups),
+        groups=group_names(groups),
         groups_like=pattern("groups_like", groups_like),
         topics_like=pattern("topics_like", topics_like),
         every_s=every_s,

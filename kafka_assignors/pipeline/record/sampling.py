@@ -31,6 +31,13 @@ _SOURCE = "sampler"
 _OPTIONS = ("groups", "groups_like", "topics_like", "every", "timeout", "num_partitions")
 
 
+def group_names(groups: Sequence[str]) -> tuple[str, ...]:
+    """Return the names; raise OptionError for a string, whose letters would be names."""
+    if isinstance(groups, str):
+        raise wrong("groups", "a sequence of names", groups)
+    return tuple(groups)
+
+
 @dataclass(frozen=True, slots=True)
 class SamplerOptions:
     """The options of the sampler.  Patterns match whole names."""

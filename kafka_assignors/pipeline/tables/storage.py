@@ -23,11 +23,15 @@ _SPECIAL = re.compile(r"[\\{}\[\]*?^]")  # special characters of Hadoop's patter
 class Storage:
     """The files under one folder, a path or a URI for Spark.
 
+    Spark reads a path as a pattern, but writes to it as it is.  So a folder with a pattern's characters is
+    refused, unless the caller ``escapes`` them: then it reads only what `to_read` returns.
+
     Raises:
-        PipelineError: Spark does not support the storage.  A method that fails raises it, or Java's error.
+        PipelineError: the path has such characters, or Spark does not support the storage.  A method that
+            fails raises it, or Java's error.
     """
 
-    def __init__(self, spark: Any, root: str) -> None:
+    def __init__(self, spark: Any, root: str, *, escapes: bool = False) -> None:
         self._jvm = spark.sparkContext._jvm
         self.root = root
         # The session's settings, because the context's lack those set with spark.conf.set.
@@ -38,6 +42,10 @@ class Storage:
             self._files = self._path.getFileSystem(self._settings)
         except Exception as error:
             raise PipelineError(f"cannot use the folder {root}: {_why(error)}") from error
+        if not escapes and (special := _SPECIAL.search(self.at(""))):
+            raise PipelineError(
+                f"cannot use the folder {root}: Spark reads {special[0]!r} in it as a pattern"
+            )
 
     def at(self, name: str) -> str:
         """Return the full name of a path under the root, with its scheme."""

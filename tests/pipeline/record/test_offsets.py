@@ -117,7 +117,8 @@ def test_groups_are_selected_as_in_the_sampler(
     assert landed == {"x-1", "größe", "billing"}
 
     unreachable = settings_of(f"127.0.0.1:{free_ports(1)[0]}")
-    for groups, like, option in (([], "(", "groups_like"), ([], None, "groups"), ([""], None, "groups")):
+    invalid = [([], "(", "groups_like"), ([], None, "groups"), ([""], None, "groups"), ("b", None, "groups")]
+    for groups, like, option in invalid:
         with pytest.raises(OptionError) as caught:
             record_offsets(spark, unreachable, str(tmp_path / "never"), groups=groups, groups_like=like)
         assert caught.value.option == option

@@ -102,6 +102,19 @@ def test_two_folders_of_one_session_have_streams_with_names_and_metrics_of_their
     assert [committed(read_samples(spark, root)) for root in roots] == [[1], [1]]
 
 
+@pytest.mark.parametrize("name", ["team[a]", "{a,b}", "a*"])
+def test_folder_that_spark_would_read_as_a_pattern_is_refused(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    """Spark would write to it, and find no samples in it."""
+    root = str(tmp_path / name)
+    with pytest.raises(PipelineError, match="in it as a pattern"):
+        write_samples(samples(spark, [row(0, 1)]), root, "one")
+    assert not (tmp_path / name).exists()
+    with pytest.raises(PipelineError, match="in it as a pattern"):
+        read_samples(spark, root)
+
+
 def test_samples_of_all_writers_are_read_as_batch_and_as_stream(
     spark: SparkSession, root: str, tmp_path: Path
 ) -> None:
