@@ -56,9 +56,8 @@ class OutcomeBuilder:
         """
         times, totals = interval.totals()
         self._largest = max(self._largest, float(totals.max()))
-        begin, end = interval.start, interval.start + interval.length
-        inside = min(end, self._history.length_s) - begin
-        if inside > 0:  # no interval crosses the history's end
+        end = interval.start + interval.length
+        if interval.start < self._history.length_s:  # no interval crosses the history's end
             self._lag_seconds += float(((totals[1:] + totals[:-1]) / 2 * np.diff(times)).sum())
         if self._drained is None and end >= self._last_arrival:
             self._drained = first_below(times, totals, NOTHING, self._last_arrival)

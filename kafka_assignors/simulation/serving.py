@@ -120,9 +120,7 @@ def first_below(times: Levels, totals: Levels, level: float, since: float) -> fl
         if last <= level:
             reached = start + (end - start) * (first - level) / (first - last) if first > level else start
             return float(max(reached, since))
-        if first <= level and since > start:
-            # The total rises; it may still be low enough at ``since``.
-            total = first + (last - first) * (since - start) / (end - start)
-            if total <= level:
-                return float(since)
+        # The total rises above the level; it may still be low enough at ``since``.
+        if first + (last - first) * (since - start) / (end - start) <= level:
+            return float(since)
     return None
