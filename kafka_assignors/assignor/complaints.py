@@ -48,11 +48,11 @@ class Complaints:
         error: the newest wins.
         """
         for member_id, count in claims.refused.items():
-            self.add(member_id, f"claims {_partitions(count)} that do{_es(count)} not exist")
+            self.add(member_id, f"claims {partitions_text(count)} that do{_es(count)} not exist")
         for member_id, (other, count) in claims.disputed.items():
             self.add(
                 member_id,
-                f"claims {_partitions(count)} that others ({shown(other)}) claim in the same generation",
+                f"claims {partitions_text(count)} that others ({shown(other)}) claim in the same generation",
             )
 
     def lines(self) -> list[str]:
@@ -74,7 +74,8 @@ def _line(member_id: str, complaints: list[str]) -> str:
     return f"member {shown(member_id)} {', '.join(complaints)}{consequence}"
 
 
-def _partitions(count: int) -> str:
+def partitions_text(count: int) -> str:
+    """Return ``1 partition`` or ``2 partitions``."""
     return f"{count} partition{'s' * (count != 1)}"
 
 

@@ -68,7 +68,7 @@ def read_user_data(
         complaints.add(joined.member_id, f"sent user data that cannot be read ({error})")
         return MemberReport()
     if report.unread is not None:
-        complaints.add(joined.member_id, f"sent user data that cannot be read in part ({report.unread})")
+        complaints.add(joined.member_id, f"sent user data of which a part cannot be read ({report.unread})")
     return report
 
 
@@ -95,7 +95,8 @@ def to_member(
     dated = subscription.generation_id if listed and subscription.generation_id >= 0 else report.generation
     generation = max(dated, NO_GENERATION)
     if joining is not None and generation >= joining:
-        complaints.add(joined.member_id, f"claims partitions of generation {generation}, which has not ended")
+        claim = f"claims partitions of generation {generation}, but joins generation {joining}"
+        complaints.add(joined.member_id, claim)
         held, owned, generation = {}, {}, NO_GENERATION
     topics = convert.topics_in(subscription)
     capacity = report.capacity

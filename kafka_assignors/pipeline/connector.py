@@ -63,7 +63,7 @@ def connector_options(settings: Mapping[str, Any], read: Callable[[str], str] = 
     """
     for name in sorted(name for name, value in settings.items() if value is not None):
         if name in _UNMAPPED:
-            raise OptionError(name, f"Spark's Kafka connector cannot take it over: {_UNMAPPED[name]}")
+            raise OptionError(name, f"Spark's Kafka connector has no such setting: {_UNMAPPED[name]}")
         if name.startswith(("ssl_", "sasl_", "security_")) and name not in (*SECURITY, _UNUSED):
             raise OptionError(name, "Spark's Kafka connector has no such setting")
     protocol = one_of("security_protocol", settings.get("security_protocol") or "PLAINTEXT", PROTOCOLS)

@@ -151,7 +151,7 @@ class Simulation:
         elif len(owners) == self._history.partitions:
             self._group.settle(np.array([self._number[name] for name in owners], np.int64))
         else:
-            raise wrong("owners", f"{self._history.partitions}", len(owners))
+            raise wrong("owners", f"one for each of {self._history.partitions} partitions", len(owners))
         self._leader.known_lag.record(0.0, self._work.lag())
         self._leader.known_lag.assigned(0.0, self._group.owner)
         self._is_alive[: len(first)] = True

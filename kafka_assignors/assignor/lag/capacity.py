@@ -79,7 +79,7 @@ class MeasuredCapacities:
         self._logged = logged
         if not median:
             log.info(
-                "%s: no member has measured its capacity yet: until one has, those that measure count as 1",
+                "%s: no member has measured its capacity yet: until then, those that measure count as 1",
                 self._name,
             )
             return

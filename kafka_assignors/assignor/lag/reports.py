@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Collection
 
-from kafka_assignors.assignor.complaints import Complaints
+from kafka_assignors.assignor.complaints import Complaints, partitions_text
 from kafka_assignors.assignor.members import Reports
 from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.lag.service_rate import ServiceRate
@@ -162,7 +162,6 @@ def newest_reports(
             if partition not in best or best[partition] < candidate:
                 best[partition] = candidate
         if foreign:
-            complaints.add(
-                member.member_id, f"reports the lag of {foreign} partitions that it does not own or read"
-            )
+            of_foreign = f"{partitions_text(foreign)} that it does not own or read"
+            complaints.add(member.member_id, f"reports the lag of {of_foreign}")
     return {partition: lag for partition, (_age, lag) in best.items()}

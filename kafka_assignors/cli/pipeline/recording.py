@@ -34,7 +34,7 @@ _EVENTS = {
     "duplicates": "samples were duplicates",
     "refused": "samples were too far behind the newest one",
     "gone": "sample files were deleted before they were read",
-    "gaps": "gaps without samples",
+    "gaps": "gaps in the samples",
     "resets": "steps with a recreated topic or a reset group",
 }
 """Name of a count in a `LoadReport` -> text after the number."""

@@ -116,7 +116,7 @@ def _decode_hot(bucket: Bucket, keys: list[tuple[str, str, int]], data: bytes) -
     *settings, size, waiting = head
     partition_codec.check_settings(settings, table.settings)
     if size != len(keys):
-        raise CodecError(f"state of partitions: {size} states of {len(keys)} partitions")
+        raise CodecError(f"state of partitions: {size} states, but {len(keys)} names")
     bucket.rows_of(keys)
     bucket.changed.clear()
     table.drop("scores", "season")
@@ -193,7 +193,7 @@ class _Reader:
         """Return the next array, which can be written to."""
         size = int(self._numbers("i8", 1)[0])
         if expected is not None and size != expected:
-            raise CodecError(f"state of partitions: {size} entries for {expected}")
+            raise CodecError(f"state of partitions: an array of {size} partitions, expected {expected}")
         rows = int(np.prod(depth))
         if kind != "i8":
             return self._numbers(kind, rows * size).reshape((*depth, size)).copy()

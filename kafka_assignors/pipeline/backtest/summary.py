@@ -59,7 +59,7 @@ def summed_up(
     """
     if not any(result.outcome for result in trial_results):
         why = trial_results[0].error if trial_results else "there is none"
-        raise KafkaAssignorsError(f"every scenario failed, the first one: {why}")
+        raise KafkaAssignorsError(f"every scenario failed; the first: {why}")
     runs = list(zip(trials, trial_results, strict=True))
     of_group: dict[str, list[_Run]] = {}
     for trial, result in runs:

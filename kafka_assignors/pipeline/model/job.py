@@ -78,7 +78,7 @@ class LoadReport:
 
     @property
     def gaps(self) -> int:
-        """Number of gaps without samples, each of two steps or more."""
+        """Number of gaps in the samples, each of two steps or more."""
         return self.qualities.get("gap", 0)
 
     @property

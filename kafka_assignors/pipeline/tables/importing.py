@@ -122,7 +122,8 @@ def _write_new(spark: SparkSession, parsed: DataFrame, root: str) -> ImportRepor
     good = counts.pop(None, 0)
     if counts and not good:
         worst = max(counts, key=lambda problem: (counts[problem], problem))
-        raise PipelineError(f"none of {sum(counts.values()):,} lines is a sample: {worst}")
+        lines = f"{sum(counts.values()):,} lines"
+        raise PipelineError(f"none of {lines} is a sample; most frequent problem: {worst}")
     new = parsed.where(F.col("problem").isNull()).drop("problem").dropDuplicates(list(_KEY))
     if good and SOURCE in writers(spark, root):
         ends = by_problem[None].first, by_problem[None].last + timedelta(days=1)

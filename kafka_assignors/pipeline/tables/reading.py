@@ -150,7 +150,8 @@ def _sound(
     if damaged:
         spark.range(1).count()  # raises if Spark itself has ended: the files may be sound
         if on_damage is None:
-            raise PipelineError(f"cannot use {len(damaged):,} of {len(files):,} files, first {damaged[0]}")
+            count = f"{len(damaged):,} of {len(files):,} files"
+            raise PipelineError(f"cannot use {count}; the first: {damaged[0]}")
         for damage in damaged:
             on_damage(damage)
     lost = {damage.file for damage in damaged}

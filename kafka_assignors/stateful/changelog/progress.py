@@ -90,5 +90,5 @@ class RestoreProgress:
             "restoring: %d tasks wait, at most %d records to go%s",
             len(self._waits),
             sum(wait.left for wait in self._waits.values() if wait.is_logged),
-            f", besides {unknown} tasks not counted yet" if unknown else "",
+            f"; without {unknown} tasks that are not counted yet" if unknown else "",
         )

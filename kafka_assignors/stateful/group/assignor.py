@@ -121,7 +121,7 @@ class StatefulAssignor(Assignor):
         if can_be_sent(rack, LONGEST_RACK):
             return rack
         self._warn(
-            "rack", f"client_rack is above {LONGEST_RACK} bytes, or no valid UTF-8: standbys ignore it"
+            "rack", f"client_rack is longer than {LONGEST_RACK} bytes or not valid UTF-8: it is ignored"
         )
         return ""
 

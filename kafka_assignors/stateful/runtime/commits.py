@@ -128,7 +128,7 @@ class Commits:
         if member_id and others:
             raise CommitFailedError(
                 f"{', '.join(others)}: assigned to an earlier member id of this consumer, so other members "
-                "may have processed since: restart this member"
+                "may have processed their records since: restart this member"
             )
         return bool(member_id)
 

@@ -238,10 +238,10 @@ class OpenCopies:
     def _open(self, task: Task) -> Copy | None:
         """Open a task's copy; return None, and schedule a retry, if it cannot be used now."""
         if self._topology[task[0]].has_changelog and task not in self._changelogs.known:
-            topic = self._topology[task[0]].changelog or f"of subtopology {task[0]}"
+            name = self._topology[task[0]].changelog
+            changelog = f"changelog {name}" if name else f"the changelog of subtopology {task[0]}"
             self._changelogs.search()
-            unknown = f"partition {task[1]} of changelog {topic} is not known yet: looking it up"
-            self._retry_later(task, unknown)
+            self._retry_later(task, f"partition {task[1]} of {changelog} is not known yet: looking it up")
             return None
         try:
             copy = Copy(task, self._changelogs.known.get(task), self._state_dir, self._stores)

@@ -71,7 +71,7 @@ def test_report_has_all_counts_and_dropped_samples() -> None:
         "  6 samples were duplicates",
         "  7 samples were too far behind the newest one",
         "  8 sample files were deleted before they were read",
-        "  4 gaps without samples",
+        "  4 gaps in the samples",
         "  2 steps with a recreated topic or a reset group",
         "  not read: samples of writers added after the model's first start: import",
         "feed: 12 forecasts sent",

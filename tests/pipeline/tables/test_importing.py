@@ -114,7 +114,9 @@ def test_invalid_lines_are_counted_by_problem(spark: SparkSession, tmp_path: Pat
 def test_import_of_only_invalid_lines_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
     file.write_text("a,b\n1,2\n")
-    with pytest.raises(PipelineError, match="none of 2 lines is a sample: no JSON object"):
+    with pytest.raises(
+        PipelineError, match="none of 2 lines is a sample; most frequent problem: no JSON object"
+    ):
         import_samples(spark, file, str(tmp_path / "pipeline"))
     with pytest.raises(PipelineError, match="importing samples: ") as caught:
         import_samples(spark, tmp_path / "nowhere.jsonl", str(tmp_path / "pipeline"))

@@ -387,7 +387,7 @@ def test_churn_beyond_the_history_unknown_rate_and_wrong_owners_are_refused() ->
         simulate(history(*[[1]] * 10), Scenario("h", BY_RANGE, 1, churn=parse_churn("join@10")))
     with pytest.raises(OptionError, match=r"service_rate.*give the records/s"):
         simulate(history([1], rate=None), Scenario("h", BY_RANGE, 1))
-    with pytest.raises(OptionError, match=r"owners.*expected 1, got 2"):
+    with pytest.raises(OptionError, match=r"owners.*expected one for each of 1 partitions, got 2"):
         simulate(history([1]), Scenario("h", BY_RANGE, 1, owners=("m1", "m1")))
 
 

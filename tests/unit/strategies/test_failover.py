@@ -146,7 +146,7 @@ def test_priority_counts_even_if_the_history_cannot_be_read(
     broken = raw(TOPICS, failover_user_data.encode(9) + behind)
     assert chosen({"a": sends(1), "broken": broken}) == "broken"
     (warning,) = warnings(caplog)
-    assert "failover: member broken sent user data that cannot be read in part (history: " in warning
+    assert "failover: member broken sent user data of which a part cannot be read (history: " in warning
     owner = sends(1, {"t": [0, 1, 2], "u": [0, 1]}, 4)
     assert chosen({"a": owner, "broken": broken}, preempt=False) == "a"
 

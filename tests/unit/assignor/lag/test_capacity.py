@@ -161,7 +161,7 @@ def test_leader_logs_who_has_measured_once_for_each_change(caplog: pytest.LogCap
     for rates in ((None, None), (0, 0, None), (0, 0, None), (0, 100, None), (0, 120, None), (100, 100, None)):
         leader.with_capacities(read(*rates), is_later_round=False)
     assert [record.getMessage() for record in caplog.records] == [
-        "s: no member has measured its capacity yet: until one has, those that measure count as 1",
+        "s: no member has measured its capacity yet: until then, those that measure count as 1",
         "s: 1 of 2 measuring members have a capacity, the median is 100.00 records/s: "
         "the others count as the median",
         "s: 2 of 2 measuring members have a capacity, the median is 100.00 records/s",

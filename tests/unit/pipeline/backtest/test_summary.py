@@ -128,7 +128,7 @@ def test_no_candidate_is_ranked_if_each_failed_somewhere() -> None:
 def test_failure_of_all_trials_raises_the_first_reason() -> None:
     of, trials, _ = one_group(grid())
     found = [TrialResult(trial.number, error=f"reason {trial.number}") for trial in trials]
-    with pytest.raises(KafkaAssignorsError, match="every scenario failed, the first one: reason 0"):
+    with pytest.raises(KafkaAssignorsError, match="every scenario failed; the first: reason 0"):
         results(of, trials, found)
 
 

@@ -150,7 +150,7 @@ def test_restore_logs_its_records_and_its_time(bench: Bench, caplog: pytest.LogC
     for _ in range(4):
         bench.turn()
     assert caplog.messages[-1] == (
-        "restoring: 1 tasks wait, at most 0 records to go, besides 1 tasks not counted yet"
+        "restoring: 1 tasks wait, at most 0 records to go; without 1 tasks that are not counted yet"
     )
 
 

@@ -154,7 +154,7 @@ def test_client_rack_that_is_too_long_is_left_out(
     for probe in range(2):
         assert (subscription_of(a).rack, subscription_of(a).probe) == ("", probe)
         a.assignor.refresh_user_data()
-    assert caplog.text.count("client_rack is above 255 bytes") == 1
+    assert caplog.text.count("client_rack is longer than 255 bytes") == 1
 
 
 def test_retried_join_sends_the_same_bytes_and_a_probe_other_bytes() -> None:

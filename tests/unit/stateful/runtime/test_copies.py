@@ -382,7 +382,7 @@ def test_reason_that_stays_is_logged_again_only_after_five_minutes(
     active = bench.begin(S2)
 
     def logged() -> int:
-        return sum("partition 2 of changelog" in line for line in caplog.messages)
+        return sum("partition 2 of the changelog" in line for line in caplog.messages)
 
     for bench.now in range(5, 301, 5):
         bench.copies.retry()
@@ -395,7 +395,7 @@ def test_reason_that_stays_is_logged_again_only_after_five_minutes(
 def test_task_waits_for_its_changelog_partition(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     """Its topic grew; a store without a changelog partition could not be restored."""
     active = bench.begin(S2)
-    assert "partition 2 of changelog" in caplog.text
+    assert "partition 2 of the changelog" in caplog.text
     bench.now = 5.0
     bench.search_changelogs()
     assert "log has 2 partitions, its source topics have 3" in caplog.text
