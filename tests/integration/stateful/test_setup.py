@@ -141,7 +141,7 @@ def test_tasks_of_a_grown_topic_wait_for_their_changelog_partition(fresh: FreshN
         a = app.join("a", metadata_max_age_ms=500)
         app.wait_until_all_are_ready(a)
         app.admin.create_partitions({app.topic: 3})
-        app.wait_until(lambda: a.logged("partition 2 of changelog"), "it to log the missing partition")
+        app.wait_until(lambda: a.logged("partition 2 of the changelog"), "it to log the missing partition")
         app.produce(100)
         app.wait_until_done()
         a.close()
