@@ -6,6 +6,7 @@ Each class stands for one reaction of the caller.
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -65,15 +66,15 @@ class MissingExtraError(KafkaAssignorsError, ImportError):
 
 @contextmanager
 def needs_extra(extra: str) -> Iterator[None]:
-    """Turn the import of a missing module in the block into a `MissingExtraError`.
+    """Raise a `MissingExtraError` if an import in the block fails because a package is not installed.
 
-    Other failures pass unchanged: a module of this package is missing, or an installed one cannot be loaded.
+    Other failures pass unchanged, such as a missing module of this package or of an installed one.
     """
     try:
         yield
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
-        if missing in {"", "kafka_assignors"}:
+        if missing in {"", *sys.stdlib_module_names} or sys.modules.get(missing) is not None:
             raise
         raise MissingExtraError(extra, missing) from error
 

@@ -34,7 +34,7 @@ def check_strategy(
         members: member ids; give yours if the strategy depends on them.
 
     Raises:
-        AssertionError: a plan fails a check.  The message is one sentence and the group.
+        AssertionError: a plan fails a check, or ``plan`` raises.  The message is one sentence and the group.
     """
     for group in _random_groups(topics, members):
         plan = _plan(strategy, group)
@@ -50,6 +50,8 @@ def _plan(strategy: type[Assignor], group: Group) -> Assignment:
         return strategy().checked_plan(group, resolve(group))
     except PlanError as error:
         raise AssertionError(f"{error}, {group}") from None
+    except Exception as error:
+        raise AssertionError(f"{strategy.name}: {error!r}, {group}") from error
 
 
 def _random_groups(topics: Sequence[str], members: Sequence[str]) -> Iterator[Group]:

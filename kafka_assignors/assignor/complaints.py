@@ -64,8 +64,8 @@ class Complaints:
         lines = self.lines()
         for line in lines[:MOST_MEMBERS]:
             logger.warning("%s: %s", strategy, line)
-        if len(lines) > MOST_MEMBERS:
-            logger.warning("%s: %d more members with complaints", strategy, len(lines) - MOST_MEMBERS)
+        if (more := len(lines) - MOST_MEMBERS) > 0:
+            logger.warning("%s: %d more member%s with complaints", strategy, more, "s" * (more != 1))
 
 
 def _line(member_id: str, complaints: list[str]) -> str:

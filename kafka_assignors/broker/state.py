@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
-import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors.broker import docker
 from kafka_assignors.broker.development import DevelopmentBroker
+from kafka_assignors.broker.diagnose import error_line
 from kafka_assignors.broker.paths import locked_file, state_dir
 from kafka_assignors.broker.supervised import PATIENCE_S
+from kafka_assignors.broker.supervisor import clear
 from kafka_assignors.errors import BrokerError, needs_extra
 from kafka_assignors.files import atomic_write
 
 if TYPE_CHECKING:
     import psutil
+
+log = logging.getLogger("kafka_assignors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ def load() -> Running | None:
 
 
 def recover() -> Running | None:
-    """Return the running broker, else None, and clean up after a broker that died.
+    """Return the running broker, else None, and clean up after a broker that died; its log stays.
 
     Call it only within :func:`locked_state`.  A container that cannot be removed raises a BrokerError only
     once, because a user whose engine is gone could otherwise never start a broker again.
@@ -89,7 +93,9 @@ def recover() -> Running | None:
         delete()  # an unreadable file names no broker
         return None
     if _supervisor(saved) is None:
-        _clean_up(saved)
+        if Path(saved.log).exists():
+            log.warning("the broker ended: %s (log: %s)", error_line(saved.log), saved.log)
+        _clean_up(saved, keep_log=True)
         return None
     return saved
 
@@ -138,9 +144,9 @@ def _load_file() -> Running | None:
         return None
 
 
-def _clean_up(running: Running) -> None:
+def _clean_up(running: Running, *, keep_log: bool = False) -> None:
     if running.temporary:
-        shutil.rmtree(running.data_dir, ignore_errors=True)
+        clear(Path(running.data_dir), Path(running.log) if keep_log else None)
     delete(running.pid)
     if running.project is not None:  # a killed supervisor has not removed its container
         docker.remove_container(running.project)

@@ -62,9 +62,11 @@ class Connection:
 
 
 def connection_error(where: str, cause: object) -> str:
-    """Describe a failed connection: the broker refused it, or no broker answered."""
+    """Describe a failed connection: unusable TLS files, the broker refused it, or no broker answered."""
     text = re.sub(r"^\[Error \d+\] ", "", str(cause))
-    if isinstance(cause, (BrokerResponseError, ssl.SSLError)) or "SSL" in text:
+    if isinstance(cause, ssl.SSLError):  # kafka-python wraps those of a connection
+        return f"this client cannot use its TLS files: {text}"
+    if isinstance(cause, BrokerResponseError) or "SSL" in text:
         return f"the broker at {where} refused the connection: {text}"
     return f"no Kafka broker answers at {where}: {text}"
 

@@ -20,7 +20,7 @@ from kafka.cluster import collect_hosts
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.settings import PROTOCOLS, SECURITY, check_servers
-from kafka_assignors.validators import one_of, required
+from kafka_assignors.validators import one_of, required, wrong
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,9 +94,10 @@ def _servers(settings: Mapping[str, Any]) -> str:
     required(settings, "the connection", "bootstrap_servers")
     check_servers(settings["bootstrap_servers"])
     hosts = collect_hosts(settings["bootstrap_servers"], randomize=False)
-    return ",".join(
-        f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port, _ in hosts if host
-    )
+    servers = [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port, _ in hosts if host]
+    if not servers:
+        raise wrong("bootstrap_servers", "HOST:PORT, or a list of these", settings["bootstrap_servers"])
+    return ",".join(servers)
 
 
 def _sasl(settings: Mapping[str, Any]) -> dict[str, str]:

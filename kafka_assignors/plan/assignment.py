@@ -83,8 +83,6 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
             names[topic]: numbers[start:stop]
             for topic, (start, stop) in zip(runs.topics[first:end].tolist(), pairwise(cuts), strict=True)
         }
-        if not self.unlisted:
-            return partitions
         for topic, further in self.unlisted.get(self.group.members[member].member_id, {}).items():
             partitions[topic] = [*partitions.get(topic, ()), *further]
         return partitions

@@ -16,10 +16,10 @@ NO_DIFFERENCE = 0.15
 """Two figures count as equal if they differ by less than this part of the larger one, because simulated
 figures differ from measured ones by as much."""
 
-_APART = -math.log(1 - NO_DIFFERENCE)
+_APART = -math.log(1 - NO_DIFFERENCE) + 1e-9  # rounding must not decide
 _FLOOR = (1 - NO_DIFFERENCE) / NO_DIFFERENCE
-"""This many times ``RankedFigure.least`` is added to figures before their ratio is taken.  So the figures 0
-and ``least`` differ by ``NO_DIFFERENCE``, and 0 is not infinitely better than any other figure."""
+"""This many times ``RankedFigure.least`` is added to both figures before their ratio is taken.  So figures
+from 0 to ``least`` count as equal, and 0 is not infinitely better than any other figure."""
 
 
 class Situation(NamedTuple):
@@ -125,8 +125,8 @@ class RankedFigure(NamedTuple):
     Attributes:
         figure: its name.
         of: returns the figure of an outcome.
-        least: the smallest difference from 0 that counts.  None: the figure is 1 or 0 (yes or no), and every
-            difference counts.
+        least: a difference from 0 counts if it is larger than this.  None: the figure is 1 or 0 (yes or no),
+            and every difference counts.
         words: a text with a placeholder for the value.
     """
 

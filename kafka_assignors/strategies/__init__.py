@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from contextlib import suppress
 from inspect import isabstract
 from pathlib import Path
 
@@ -77,8 +78,9 @@ def load_strategy(name: str) -> type[Assignor]:
     module_name, colon, class_name = name.partition(":")
     if not colon:
         return strategy(name)
-    if not {"", here := str(Path.cwd())} & {*sys.path}:
-        sys.path.insert(0, here)
+    with suppress(OSError):  # the current folder may be deleted
+        if not {"", here := str(Path.cwd())} & {*sys.path}:
+            sys.path.insert(0, here)
     try:
         module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:  # the module may do anything

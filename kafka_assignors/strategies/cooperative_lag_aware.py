@@ -117,20 +117,18 @@ class CooperativeLagAwareAssignor(LagAssignor):
     def _load_source(self) -> LoadSource | None:
         """Make the source; None without the option, or (after a warning) if the source cannot work."""
         options, load = self.options, self.options.load
-        if self._throughput is not None:
+        if load is None:
             return self._throughput
         try:
             if isinstance(load, LoadFeed):
                 config = {**(self._access.config() or {}), **(options.consumer_config or {})}
                 source: LoadSource = load.reader(config, options.load_max_age_ms)
-            elif load is not None:
-                source = PolledLoad(load, options.lag_refresh_ms / 1000, options.load_max_age_ms / 1000)
             else:
-                return None
+                source = PolledLoad(load, options.lag_refresh_ms / 1000, options.load_max_age_ms / 1000)
         except OptionError as error:  # the consumer accepts some options that lag fetching refuses
             log.warning("%s: no forecasts, planning by lag alone: %s", self.name, error)
             return None
-        if not self._access.on_close(self.close):  # the threads would never end
+        if not self._access.on_close(self.close):  # without this hook, nothing would end the source's threads
             log.warning(
                 "%s: no forecasts, planning by lag alone: the consumer has ended, or this kafka-python"
                 " version is unknown",

@@ -61,11 +61,10 @@ class MeasuredCapacities:
             return reports
         self._log_change(measuring)
         known = self._capacity_of if is_later_round else {}
+        measured = capacities([report for _member, report in reports])
         self._capacity_of = {
             member.member_id: known.get(member.member_id, capacity)
-            for (member, _report), capacity in zip(
-                reports, capacities([report for _member, report in reports]), strict=True
-            )
+            for (member, _report), capacity in zip(reports, measured, strict=True)
         }
         return [
             (replace(member, capacity=self._capacity_of[member.member_id]), report)

@@ -83,7 +83,7 @@ class LagReader:
             retries=FEW,
         )
         # Groups that match a watched pattern come and go, so the state of deleted groups is dropped.
-        self._owners = {name: owners for name, owners in self._owners.items() if name in groups.known}
+        self._owners = {name: owners for name, owners in dict(self._owners).items() if name in groups.known}
         self._rates = {name: self._rates.get(name) or Rates(self._window_s) for name in groups.known}
         failures |= {name: _failure(name, error) for name, error in groups.failures.items()}
         try:

@@ -21,6 +21,7 @@ from kafka_assignors.cli.common import (
     connection_options,
     option_as_usage_error,
     output_option,
+    sigterm_as_interrupt,
 )
 from kafka_assignors.cli.pipeline.spark import spark_size_options
 from kafka_assignors.cli.progress import ProgressView
@@ -56,6 +57,7 @@ class RecordingOptions:
     def run(self, name: str, options: PipelineOptions, *hints: str) -> None:
         """Run the pipeline with a Spark session and a progress view, then print the results and ``hints``."""
         with (
+            sigterm_as_interrupt(),
             ProgressView(_LINE_EVERY_S) as view,
             session(name, cores=self.cores, memory=self.memory, on_progress=view.step) as spark,
             option_as_usage_error(str),
@@ -117,7 +119,7 @@ _OPTIONS = (
     click.option(
         "--groups-like",
         metavar="REGEX",
-        help="Also groups whose whole name matches, except Spark's own; groups created later, too.",
+        help="Also record groups whose whole name matches, also those created later, but not Spark's own.",
     ),
     click.option(
         "--out",
@@ -132,7 +134,7 @@ _OPTIONS = (
         metavar="SECONDS",
         type=FiniteRange(0.1, 3600),
         default=10.0,
-        help="Interval between two samples, and between two reads of the offsets topic.",
+        help="Interval between two samples, and between two reads of the offsets topic, without --once.",
     ),
     click.option(
         "--keep",

@@ -151,16 +151,15 @@ class GroupSizes:
         return None
 
     def _given_up(self) -> int:
-        """Return how many partitions of topics that members read have lost their owner since the look before.
+        """Return how many partitions of topics that members read have lost their owner since an earlier look.
 
-        A cooperative member revokes a partition in one round; another member gets it in the next.
+        A cooperative member revokes a partition in one round; another member gets it in the next.  A member
+        that is busy between the rounds joins late, so several looks may lie between them.
         """
-        before, now = (report for _, report in list(self._looks)[-2:])
+        *before, now = (report for _, report in self._looks)
         topics = {topic for member in now.group.members for topic in member.topics}
-        owned = {partition.tp for partition in now.partitions if partition.owner is not None}
-        return sum(
-            p.owner is not None and p.tp not in owned and p.tp.topic in topics for p in before.partitions
-        )
+        owned = [{p.tp for p in look.partitions if p.owner is not None} for look in (*before, now)]
+        return sum(tp.topic in topics for tp in set().union(*owned[:-1]) - owned[-1])
 
     def _stopped(self, now: Report) -> list[str]:
         """Return a note if all or some partitions do not seem to be read, because then no size helps."""

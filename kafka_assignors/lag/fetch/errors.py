@@ -20,6 +20,7 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
     TopicAuthorizationFailedError,
     UnknownBrokerIdError,
+    UnknownError,
     UnknownTopicOrPartitionError,
     UnsupportedSaslMechanismError,
     for_code,
@@ -44,7 +45,7 @@ _WORDS: dict[type[KafkaError], str] = {
 
 
 def is_denial(error: BaseException) -> bool:
-    """Whether the cluster denies access, so that a retry cannot help."""
+    """Whether the cluster denies access, or TLS fails, so that a retry cannot help."""
     # A connection that ends during the TLS handshake may belong to a broker that is shutting down.
     return isinstance(error, _DENIALS) or (_is_tls(error) and "EOF" not in str(error))
 
@@ -55,10 +56,10 @@ def is_retriable_error(error: BaseException | None) -> bool:
 
 
 def is_silence(error: BaseException) -> bool:
-    """Whether a broker sent no response, so that a new connection may help.
+    """Whether a broker sent no usable response, so that a new connection may help.
 
-    An error code is a response.  REQUEST_TIMED_OUT counts as none, because kafka-python also raises it for
-    its own timeouts.
+    An error code is a response.  REQUEST_TIMED_OUT is the exception, because kafka-python also raises it when
+    its own timeout ends.
     """
     return isinstance(error, _TIMEOUTS) or not isinstance(error, BrokerResponseError)
 
@@ -80,6 +81,8 @@ def lag_error(error: BaseException) -> LagError:
     if isinstance(error, LagError):
         return error
     text = shown(re.sub(r"^\[Error -?\d+\] ", "", str(error)).strip() or type(error).__name__)
+    if isinstance(error, ssl.SSLError):  # kafka-python wraps those of a connection
+        return LagDeniedError(f"this client cannot use its TLS files: {text}")
     if is_denial(error):
         return LagDeniedError(f"the cluster denies access: {text}")
     if isinstance(error, _TIMEOUTS):
@@ -100,6 +103,8 @@ def _hint(error: BaseException) -> str:
 def reason(error_code: int) -> str:
     """Describe an error code in a few words."""
     error: type[KafkaError] = for_code(error_code)
+    if issubclass(error, UnknownError):
+        return f"unknown error {error_code}"
     return _WORDS.get(error) or error.__name__.removesuffix("Error")
 
 

@@ -151,9 +151,8 @@ class LoadSink:
             rows = {"token": bound["token"]}
             storage.write("load/_model.json", json.dumps(rows))
         if rows is None or rows["token"] != bound["token"]:
-            raise PipelineError(
-                f"{storage.root}: load/ and checkpoints/load are of two models: {LEARN_AGAIN}"
-            )
+            why = "load/ and checkpoints/load are of two models" if rows else "load/_model.json is missing"
+            raise PipelineError(f"{storage.root}: {why}: {LEARN_AGAIN}")
         remedy = f"give the old settings, or, {LEARN_AGAIN}"
         check_settings(storage, CHECKPOINT, bound["settings"], self._settings, remedy)
         check_age(storage, CHECKPOINT, "load/", self._newest_landed(), LEARN_AGAIN)
@@ -169,17 +168,19 @@ class LoadSink:
         A file that does not land is an error, and stays in the staging folder.
         """
         storage, staging = self.storage, f"load/{_STAGING}-{batch:09d}-{self._run}"
+        # If another run removes the staging folder while Spark writes, Spark makes it again, without this.
+        storage.make(f"{staging}/mark")
         (
             rows.repartition("date")
             .sortWithinPartitions("date", "group", "topic", "partition", "time")
             .write.mode("overwrite")
             .partitionBy("date")
-            .parquet(storage.at(staging))
+            .parquet(storage.at(f"{staging}/rows"))
         )
-        staged = storage.files(f"{staging}/date=*/*.parquet")
-        if not storage.has(staging):
+        staged = storage.files(f"{staging}/rows/date=*/*.parquet")
+        if not storage.has(f"{staging}/mark"):
             raise PipelineError(f"{storage.root}: another run has removed {staging}")
-        days = [name.split("/")[2] for name in staged]
+        days = [name.split("/")[3] for name in staged]
         targets = [f"load/{day}/part-{batch:09d}-{number}.parquet" for number, day in enumerate(days)]
         # A repeated batch has the same rows, so its files are in the same folders.
         landed = f"load/{{{','.join(days)}}}/part-{batch:09d}-*.parquet"

@@ -64,7 +64,9 @@ def record_samples(
             samples of another cluster.
     """
     positive("every_s", every_s, "seconds")
-    if timeout_s is None:
+    if timeout_s is not None:
+        positive("timeout_s", timeout_s, "seconds")
+    else:
         timeout_s = min(max(every_s, _LEAST_TIMEOUT_S), _LONGEST_TIMEOUT_S)
     wanted = SamplerOptions(
         groups=group_names(groups),

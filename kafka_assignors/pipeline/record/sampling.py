@@ -83,8 +83,8 @@ class SamplerOptions:
         """Return the options of the data source."""
         options = {
             "groups": json.dumps(self.groups),
-            "every": repr(self.every_s),
-            "timeout": repr(self.timeout_s),
+            "every": repr(float(self.every_s)),
+            "timeout": repr(float(self.timeout_s)),
             "num_partitions": str(self.num_partitions),
         }
         patterns = {"groups_like": self.groups_like, "topics_like": self.topics_like}

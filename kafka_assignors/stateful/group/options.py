@@ -12,7 +12,7 @@ from kafka_assignors.assignor.options import PLANS, Options, can_be_sent
 from kafka_assignors.plan import stateful as planner
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.topology import Topology
-from kafka_assignors.validators import instance, whole, wrong
+from kafka_assignors.validators import function, instance, whole, wrong
 from kafka_assignors.wire.stateful.owners_section import LONGEST_ENDPOINT
 from kafka_assignors.wire.stateful.subscription import LONGEST_RACK
 
@@ -23,8 +23,8 @@ LATEST_MS = 2**63 - 1  # the largest time in an assignment
 class StatefulOptions(Options):
     """Options of ``stateful``.
 
-    The options up to ``probing_rebalance_interval_ms`` must be the same in all members of a group, because
-    any member may become leader.  The exception is ``topology``, which may differ during a rolling deploy.
+    Any member may become leader, so all members of a group must have the same options, up to and including
+    ``probing_rebalance_interval_ms``.  Only ``topology`` may differ, during a rolling deploy.
 
     Attributes:
         topology: the subtopologies of the application.
@@ -70,9 +70,15 @@ class StatefulOptions(Options):
         whole("probing_rebalance_interval_ms", self.probing_rebalance_interval_ms, 1, LATEST_MS)
         endpoint: Any = self.endpoint
         if not isinstance(endpoint, str) or not can_be_sent(endpoint, LONGEST_ENDPOINT):
-            raise wrong("endpoint", f"host:port of at most {LONGEST_ENDPOINT} bytes", endpoint)
+            raise wrong("endpoint", f"at most {LONGEST_ENDPOINT} bytes of UTF-8", endpoint)
         if self.rack is not None and not can_be_sent(self.rack, LONGEST_RACK):
             raise wrong("rack", f"at most {LONGEST_RACK} bytes of UTF-8", self.rack)
+        if self.process_id is not None:
+            instance("process_id", self.process_id, UUID, "a UUID")
+        function("time", self.time)
+        for name in ("holdings", "on_duties"):
+            if (given := getattr(self, name)) is not None:
+                function(name, given)
         self.for_planning()
 
     def for_planning(self) -> planner.TaskPlanOptions:

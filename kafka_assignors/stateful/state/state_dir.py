@@ -90,7 +90,7 @@ class StateDir:
             self.process_id = self._identify()
             for entry in self._entries():
                 if entry.name.startswith(_REMOVED):
-                    self._deleter.submit(partial(delete_directory, entry))
+                    self._delete_later(entry)
         except StateError:
             self._deleter.stop()
             self._lock.release()
@@ -176,7 +176,7 @@ class StateDir:
                 if task in self._claimed:
                     continue
                 try:
-                    self._deleter.submit(partial(delete_directory, self._rename_removed(self._dir(task))))
+                    self._delete_later(self._rename_removed(self._dir(task)))
                 except StateError as error:
                     log.warning("task %s_%s: state could not be deleted: %s", *task, error)
                     continue
@@ -184,7 +184,7 @@ class StateDir:
         return removed
 
     def close(self, timeout_s: float | None = None) -> None:
-        """Unlock the directory, after the stores were closed.  Safe to repeat.
+        """Unlock the directory.  Close the stores first.  Safe to repeat.
 
         Waits up to ``timeout_s`` (None: no limit) for a running deletion; the next start deletes the rest.
         """
@@ -214,7 +214,7 @@ class StateDir:
             sync_dir(self.path)
 
     def remove(self, path: Path) -> None:
-        """Delete a task's directory now, to free its space for the next one."""
+        """Delete a task's directory before returning, to free its space for the copy that replaces it."""
         delete_directory(self._rename_removed(path))
 
     def released(self, claimed: TaskDir) -> None:
@@ -223,6 +223,10 @@ class StateDir:
             if self._claimed.get(claimed.task) is claimed:
                 del self._claimed[claimed.task]
                 self._note_use(claimed.path)
+
+    def _delete_later(self, path: Path) -> None:
+        with suppress(RuntimeError):  # the thread cannot start, so the next start of the member deletes it
+            self._deleter.submit(partial(delete_directory, path))
 
     def _rename_removed(self, path: Path) -> Path:
         """Rename a directory, so that a half-deleted one never counts as state."""

@@ -247,17 +247,26 @@ def test_rows_that_do_not_land_are_an_error_and_stay_staged(
     assert not list((tmp_path / "load").glob("_staged*"))
 
 
+@pytest.mark.parametrize("still_writing", [False, True])
 def test_batch_whose_staged_rows_another_run_has_removed_is_an_error(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, still_writing: bool
 ) -> None:
-    """Otherwise the batch would end without its rows, and Spark would not repeat it."""
+    """Otherwise the batch would end without its rows, and Spark would not repeat it.
+
+    Spark makes the folder again if it is still writing, and then the first days are missing.
+    """
     storage = Storage(spark, str(tmp_path))
     sink = LoadSink(storage, SETTINGS, ("import",))
     sink.bind()
     list_files = storage.files
 
     def files(pattern: str) -> list[str]:
+        [staged] = (tmp_path / "load").glob("_staged-*")
         LoadSink(Storage(spark, str(tmp_path)), SETTINGS, ("import",)).bind()  # another run starts
+        if still_writing:
+            day = staged / "rows" / "date=2024-01-02"
+            day.mkdir(parents=True)
+            (day / "part-1.parquet").touch()
         return list_files(pattern)
 
     monkeypatch.setattr(storage, "files", files)

@@ -273,8 +273,10 @@ def test_recording_without_any_sample_is_an_error(
         record_samples_once(spark, settings, root, groups_like=names.group())
     with pytest.raises(OptionError, match="groups"):
         record_samples_once(spark, settings, root)
-    with pytest.raises(OptionError, match="groups: expected a sequence of names"):
+    with pytest.raises(OptionError, match="'groups': expected a sequence of names"):
         record_samples_once(spark, settings, root, groups="billing")
+    with pytest.raises(OptionError, match="timeout_s"):
+        record_samples_once(spark, settings, root, groups=["g"], timeout_s=0)
     wrong: Any = "10"
     with pytest.raises(OptionError, match="every_s"):
         record_samples(spark, settings, root, groups=["g"], every_s=wrong)

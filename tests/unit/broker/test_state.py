@@ -59,15 +59,24 @@ def test_stop_ends_the_broker_and_removes_the_file(broker: DevelopmentBroker, no
 
 
 @pytest.mark.parametrize("temporary", [True, False])
-def test_dead_broker_is_cleaned_up(broker: DevelopmentBroker, note: Path, temporary: bool) -> None:
-    """But a user's own data directory is kept."""
+def test_dead_broker_is_cleaned_up(
+    broker: DevelopmentBroker, note: Path, temporary: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """But a user's own data directory is kept, and the log, which names the cause."""
+    data = broker.data_dir / "data"
+    data.mkdir()
+    broker.log_path.write_text("java.lang.OutOfMemoryError: Java heap space\n")
     state.save(broker, temporary=temporary)
     kill(psutil.Process(broker.pid))
     assert state.load() is None
     assert note.exists()  # to look is not to tidy up
     assert state.recover() is None
     assert not note.exists()
-    assert broker.data_dir.exists() is not temporary
+    assert data.exists() is not temporary
+    assert broker.log_path.exists()
+    [line] = caplog.messages
+    assert "OutOfMemoryError" in line
+    assert line.endswith(f"(log: {broker.log_path})")
 
 
 def test_file_of_another_version_is_read(broker: DevelopmentBroker, note: Path) -> None:

@@ -53,6 +53,12 @@ def test_addresses_that_kafka_python_takes_are_completed_for_java(servers: Any, 
     assert options(bootstrap_servers=servers)["kafka.bootstrap.servers"] == expected
 
 
+@pytest.mark.parametrize("servers", [",", ":9092", [""], "https://"])
+def test_addresses_without_any_host_are_refused(servers: Any) -> None:
+    with pytest.raises(OptionError, match="bootstrap_servers"):
+        options(bootstrap_servers=servers)
+
+
 def test_properties_of_java_clients_round_trip() -> None:
     """A file for Java's clients comes out as it went in."""
     settings = connection_settings(

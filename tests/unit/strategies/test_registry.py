@@ -29,6 +29,14 @@ def test_module_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: pyte
     assert load_strategy("just_here:Mine").name == "mine"
 
 
+def test_deleted_current_folder_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != ""])
+    (tmp_path / "gone").rmdir()
+    assert load_strategy("kafka_assignors:RangeAssignor").name == "range"
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

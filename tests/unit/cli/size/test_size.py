@@ -221,7 +221,10 @@ def test_last_size_stays_while_the_group_has_just_started_or_rebalances() -> Non
 
 
 def test_last_size_stays_while_cooperative_members_have_given_partitions_up() -> None:
-    """The group is stable meanwhile, and a partition without owner and commit is in no report."""
+    """The group is stable meanwhile, and a partition without owner and commit is in no report.
+
+    A member that processes a batch between the two rounds may keep the group so for several looks.
+    """
     calm = look([7, 7, 7, 7], [900] * 4)
     reading = replace(calm.group.members[1], topics=frozenset({"orders"}))
     given_up = replace(
@@ -229,11 +232,12 @@ def test_last_size_stays_while_cooperative_members_have_given_partitions_up() ->
         group=replace(calm.group, members=(calm.group.members[0], reading)),
         partitions=(*calm.partitions[:2], replace(calm.partitions[2], owner=None)),
     )
-    sizes = started(GIVEN_RATE, calm, calm, given_up, given_up, calm)
+    sizes = started(GIVEN_RATE, calm, calm, *[given_up] * 3, calm)
     assert sizes.read().sizing.advised == 4
-    kept = sizes.read()
     why = "is between two rounds of a rebalance: 2 partitions without an owner"
-    assert (kept.notes, kept.sizing.advised) == ((f"group 'billing' {why}: showing the size of {TIME}",), 4)
+    for kept in (sizes.read(), sizes.read()):
+        assert kept.notes == (f"group 'billing' {why}: showing the size of {TIME}",)
+        assert kept.sizing.advised == 4
     assert not sizes.read().is_kept  # a topic may have become smaller
     assert sizes.read().sizing.advised == 4
 
