@@ -14,7 +14,7 @@ from kafka_assignors.plan.stateful.even import even_loads, even_shares
 from kafka_assignors.plan.stateful.exchange import exchange
 from kafka_assignors.plan.stateful.history import TaskHistory
 from kafka_assignors.plan.stateful.naming import pick_tasks
-from kafka_assignors.plan.stateful.within import is_beyond, is_within, undo_needless_moves
+from kafka_assignors.plan.stateful.within import is_beyond, is_within, undo_needless_moves, without_moves
 
 
 def standing_owners(history: TaskHistory) -> Vector:
@@ -57,8 +57,9 @@ def balanced_owners(history: TaskHistory, standing: Vector, subtopologies: list[
 
     Goals in order: balance, in total and in each subtopology; the fewest tasks that leave their standing
     owner; of those, the fewest without a copy at the new owner.  The first two are exact.  With a balance
-    factor above 1 no task moves while the standing owners are within it.  Otherwise, of the moves that a
-    factor of 1 would take, only those are made that the balance factor asks for.
+    factor above 1 no task leaves its standing owner if members can be within the factor without it.
+    Otherwise, of the moves that a factor of 1 would take, only those are made that the balance factor asks
+    for.
 
     The total includes ``base``: by member, its tasks of other subtopologies.  If ``base`` itself is beyond
     the factor, balance in total ranks before balance in each subtopology: the tasks fill up the members'
@@ -85,6 +86,10 @@ def balanced_owners(history: TaskHistory, standing: Vector, subtopologies: list[
     exchange(history, target, standing, base)
     if factor > 1:
         undo_needless_moves(history, target, standing, base)
+        if bool(((standing != NO_MEMBER) & mine & (target != standing)).any()):
+            unmoved = without_moves(history, np.where(mine, standing, NO_MEMBER), mine, base)
+            if is_within(history.counts(unmoved)[subtopologies], base, factor):
+                return unmoved
     return target
 
 

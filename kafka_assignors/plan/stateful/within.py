@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.plan.arrays import Matrix, Vector
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.history import TaskHistory
 
@@ -29,6 +29,23 @@ def is_within(cells: Matrix, base: Vector, factor: int) -> bool:
     if is_beyond(base, factor):
         return within and factor > 1
     return within and int(np.ptp(cells, axis=1).max(initial=0)) <= factor
+
+
+def without_moves(history: TaskHistory, standing: Vector, mine: Mask, base: Vector) -> Vector:
+    """Return the standing owners, and an owner for each other task of ``mine``: the least loaded member.
+
+    Of members with equal loads, the one with the fewest tasks of the subtopology, then one with a copy.
+    """
+    target: Vector = standing.copy()
+    cells = history.counts(target)
+    loads = base + cells.sum(axis=0)
+    for task in np.flatnonzero(mine & (target == NO_MEMBER)).tolist():
+        row, ready = cells[history.sub[task]], history.ready[task]
+        member = min(range(len(base)), key=lambda m: (loads[m], row[m], history.process[m] not in ready, m))
+        target[task] = member
+        row[member] += 1
+        loads[member] += 1
+    return target
 
 
 def undo_needless_moves(history: TaskHistory, target: Vector, standing: Vector, base: Vector) -> None:

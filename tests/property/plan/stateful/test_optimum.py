@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from random import Random
 from typing import NamedTuple
 
 import pytest
 
-from kafka_assignors.plan.stateful import StatefulGroup, StatefulPlan, TaskPlanOptions, plan_stateful
+from kafka_assignors.plan.stateful import (
+    PlannedSubtopology,
+    StatefulGroup,
+    StatefulMember,
+    StatefulPlan,
+    Task,
+    TaskPlanOptions,
+    plan_stateful,
+)
 from tests.support.plan import oracle, stateful_oracle
 from tests.support.plan.stateful_group import END, SimulatedGroup, any_topology
 from tests.support.searching import batches
@@ -99,3 +109,40 @@ def test_members_that_need_no_copy_move_hardly_more_tasks(batch: range, *, keeps
     total = sums(batch, shared=False, keeps=keeps, acceptable=END)
     assert total.built <= total.copies <= 1.02 * total.least_copies
     assert total.moves <= 1.02 * total.least_moves
+
+
+def spread(deals: Sequence[Sequence[Task]], subtopologies: Sequence[str]) -> int:
+    """The largest difference between two members, in total and in each subtopology."""
+    rows = [[len(deal) for deal in deals]]
+    rows += [[sum(task.subtopology == id for task in deal) for deal in deals] for id in subtopologies]
+    return max(max(row) - min(row) for row in rows)
+
+
+@pytest.mark.parametrize("batch", batches(3 * GROUPS, 3 * BATCH))
+def test_factor_above_one_moves_no_owned_task_if_new_tasks_can_even_out_the_group(batch: range) -> None:
+    """Tries every placement of the tasks without an owner."""
+    for seed in batch:
+        rng = Random(seed)
+        members = [f"m{number}" for number in range(rng.choice((2, 3)))]
+        topology = tuple(PlannedSubtopology(id, rng.randint(1, 3)) for id in "xyz"[: rng.choice((2, 3))])
+        tasks = [Task(part.id, number) for part in topology for number in range(part.partitions)]
+        owner = {task: rng.choice(members) for task in tasks if rng.random() < 0.7}
+        owned = [[task for task in owner if owner[task] == member] for member in members]
+        group = StatefulGroup(
+            topology,
+            tuple(
+                StatefulMember(member, None, None, tuple(deal), (), {}, 1)
+                for member, deal in zip(members, owned, strict=True)
+            ),
+            dict.fromkeys(tasks, END),
+        )
+        factor = rng.choice((2, 3))
+        target = plan_stateful(group, TaskPlanOptions(balance_factor=factor)).target_active
+        if all(task in target[member] for task, member in owner.items()):
+            continue
+        free = [task for task in tasks if task not in owner]
+        for places in product(range(len(members)), repeat=len(free)):
+            deals = [list(deal) for deal in owned]
+            for task, place in zip(free, places, strict=True):
+                deals[place].append(task)
+            assert spread(deals, [part.id for part in topology]) > factor, seed

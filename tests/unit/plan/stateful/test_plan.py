@@ -179,6 +179,19 @@ def test_balance_factor_allows_only_the_moves_it_needs() -> None:
     assert plan_stateful(begun, TaskPlanOptions(balance_factor=3)).target_active["b"] == tasks("0_3")
 
 
+def test_balance_factor_above_one_gives_a_new_task_to_the_member_with_room() -> None:
+    """A new subtopology comes to a group within the factor, so no owned task needs to move."""
+    there = group(
+        member("a", "0_0 0_1"),
+        member("b"),
+        more=(PlannedSubtopology("1", 1),),
+        ends={"0_0": 10**6, "0_1": 10**6},
+    )
+    plan = plan_stateful(there, TaskPlanOptions(balance_factor=2))
+    assert plan.active == plan.target_active == {"a": tasks("0_0", "0_1"), "b": tasks("1_0")}
+    assert not plan.probing
+
+
 def test_two_claims_of_one_generation_cancel_out() -> None:
     """The reported lag decides then; a claim of a newer generation counts."""
     claims = group(member("a", "0_0"), member("b", "0_0", lags={"0_0": 3}), partitions=1)
