@@ -116,8 +116,8 @@ class Assignor(StrategyHooks):
                 "%s: membership lost during the join, and all partitions with it; joining again", self.name
             )
             raise UnknownMemberIdError("membership lost during the join: joining again")
-        # kafka-python 3.0 forgets a join for changed topics if ``poll`` times out before the join ends.  So
-        # request the join here.
+        # If the topics changed and ``poll`` times out before the join ends, kafka-python 3.0 no longer knows
+        # that it has to join.  So request the join here.
         self._access.request_rejoin()
         self._access.recorder.begin_join()
         self._second_round.begin()
@@ -221,8 +221,8 @@ class Assignor(StrategyHooks):
         partition could leave the partition without an owner.
 
         Without a consumer, or if an eager consumer has no partitions, this is the last assignment that the
-        assignor itself received.  It may be out of date, which does no harm: an eager consumer joins without
-        claims.
+        assignor itself received.  It may be out of date, which does no harm: an eager consumer holds no
+        partition while it joins, and newer claims win over these.
         """
         current = self._access.owned()
         if current is None or (not current and not self._access.cooperative()):

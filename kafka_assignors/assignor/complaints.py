@@ -42,10 +42,10 @@ class Complaints:
             self.add(member_id, f"subscribes to unknown topic{'s' * (len(topics) > 1)} {examples}")
 
     def about_claims(self, claims: Claims) -> None:
-        """Report claims on unknown partitions, and on partitions that a more senior member also claims.
+        """Report claims on unknown partitions, and conflicting claims.
 
-        Two claims on a partition are reported only if both have the highest generation.  An older claim is no
-        error: the newest wins.
+        If several members claim a partition in the highest generation, all but the most senior of them are
+        reported.  An older claim is no error: the newest wins.
         """
         for member_id, count in claims.refused.items():
             self.add(member_id, f"claims {partitions_text(count)} that do{_es(count)} not exist")

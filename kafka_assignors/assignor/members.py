@@ -29,8 +29,8 @@ class MemberReport(NamedTuple):
         lags: records left to read, of the partitions whose lag it knows.
         lag_age_ms: age of ``lags`` when the member joined.
         rates: arrivals, records a second, of partitions in ``lags``.
-        service_rate: records a second that it reads, instead of ``capacity``; 0: not measured yet, None: it
-            does not measure.
+        service_rate: records a second that it reads; a member that measures sends this rather than
+            ``capacity``.  0: not measured yet.  None: it does not measure.
         unread: why a part of the user data cannot be decoded; None: all of it is decoded.
         still_owns: whether it still owns ``claimed``; its subscription then lists no owned partitions.
         reads_budget: whether it reads an assignment with a budget.

@@ -59,7 +59,7 @@ class RecordWatch:
 def record_bytes(
     members: Iterable[JoinedMember], assignments: Mapping[str, ConsumerProtocolAssignment]
 ) -> int:
-    """Estimate the bytes of the record.  Linear in the members' topics and claims."""
+    """Estimate the bytes of the record.  Linear in the members' topics, claims and assigned partitions."""
     return sum(
         fixed_bytes(member) + sent_bytes(member) + len(assignments[member.member_id].encode())
         for member in members

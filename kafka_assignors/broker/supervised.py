@@ -156,7 +156,8 @@ class Supervised:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        if self._process.returncode != 0:  # clean up, perhaps again: a killed supervisor did not
+        # A killed supervisor has not run these.  After any other failure they run a second time.
+        if self._process.returncode != 0:
             for command in self._spec.afterwards:
                 supervisor.failure_of(command, self._spec.afterwards_s, self._env)
         if self._spec.scratch is not None:

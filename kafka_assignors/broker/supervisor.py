@@ -10,12 +10,12 @@ JSON of :class:`kafka_assignors.broker.supervised.Spec`, with ``parent`` (the pr
 
 After ``d`` on stdin the broker is detached: then only SIGTERM, SIGINT or SIGHUP stops it.
 
-On Linux the kernel kills the commands if this process dies first.  That ends a JVM.  With Docker it
-ends only the client; the container runs until `Supervised.stop` runs the ``afterwards`` commands, or
-`broker.state` removes the container of a detached broker.
+On Linux the kernel kills the commands if this process dies first.  That ends a JVM.  With Docker it ends only
+the client; the container runs until `Supervised.stop` runs the ``afterwards`` commands, or `broker.state`
+removes the container of a broker in the state file.
 
-Exit status: 0: stopped on request; 1: a command could not be started; 3: the broker ended by itself;
-4: stopped on request, but an ``afterwards`` command failed.
+Exit status: 0: stopped on request; 1: a command could not be started; 3: the broker ended by itself, or a
+command before it failed; 4: stopped on request, but an ``afterwards`` command failed.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def each(path: str, values: Sequence[object], kind: type[StructT], *, unique: Se
 
 
 def keyed(path: str, entries: Mapping[str, object], kind: Any, key: Any = Text) -> dict[str, Any]:
-    """Convert an object by topic or task: its names to the type ``key``, its values to the type ``kind``."""
+    """Convert an object whose names are topics or tasks: names to the type ``key``, values to ``kind``."""
     return {
         checked(path if not name else below(path, name), name, key): checked(below(path, name), value, kind)
         for name, value in entries.items()

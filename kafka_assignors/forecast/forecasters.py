@@ -44,7 +44,7 @@ LEAST_SCORES = 3
 OUTLIER = 4.0
 """A step is an outlier if it deviates by more than this many usual deviations.
 
-The forecasters with a trend learn an outlier clipped to that limit.
+Forecasters with a trend learn an outlier's value cut to that limit; the others learn its full value.
 """
 BELIEVED = 3
 """After this many outliers in a row on one side, the last one is a new level, and is not clipped."""
@@ -58,7 +58,7 @@ NORMAL = 1.25
 OTHERS = 5
 """Number of forecasts beside those of `FORECASTERS`.  In their order:
 
-- *naive*: the arrivals of the last horizon.
+- *naive*: the arrivals of the last horizon that was scored.
 - *day ago* and *week ago*: the arrivals at the same time of the day before and of the week before.
 - *typical*: the mean of the last weeks at the same time of similar days, scaled to this day of the week.
 - *scaled*: the mean of the last weeks at the same time, times a ratio: recent arrivals, divided by the usual
@@ -77,6 +77,6 @@ LEAST_SPREAD, MOST_SPREAD = 0.25, 4.0
 
 
 def favour(ratio: Real) -> Real:
-    """Return the fifth power of a ratio of errors, each the product of a recent and a lasting mean."""
+    """Return the fifth power of the ratio of two errors, each a recent mean error times a lasting one."""
     square = ratio * ratio
     return square * square * ratio

@@ -176,7 +176,7 @@ class LagKeeper:
             unknown = len(owned) - len(answer.lags)
             log.debug("lag unknown for %d of %d partitions: %s", unknown, len(owned), answer.problem)
         self._on_answer(answer, self._now())
-        if answer.lags and kept == self._kept:  # an old measurement with its age is better than none
+        if answer.lags and kept == self._kept:  # if no lag could be fetched, keep the old one with its age
             self._measured = answer.lags, self._now()
         self.later(self._refresh_s, partial(self._refresh, owned, is_current, kept))
 

@@ -13,13 +13,13 @@ _FRESH_S = 120.0
 """Seconds for which a member's own rate, once it counts, takes precedence over one that another reports."""
 
 _KEPT_S = 3600.0
-"""Seconds after which a rate is dropped, if it was neither measured nor reported again."""
+"""A measurement drops rates that are older than this many seconds."""
 
 _LATE_S = 10.0
 """A lower end offset within this many seconds is a late answer, because two fetches may run at once."""
 
 _LEAST_PART = 1 / 15
-"""Part of the window for which a rate is measured before it counts: one record in 50 ms is not 20/s."""
+"""A rate counts once it was measured for this part of the window: one record in 50 ms is not 20/s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ class Throughput:
     It is the ``LoadSource`` of ``load_source="throughput"``.
 
     Args:
-        window_s: all earlier measurements together weigh as much as this many seconds, at most.  Use an hour
-            to predict the arrivals of an hour, because the few records of a shorter time vary by chance.  A
-            rate counts once it was measured for a fifteenth of the window, or reported by another member.
-            The window is also the horizon of the forecasts.
+        window_s: earlier measurements weigh no more than this many seconds of new ones.  Use an hour to
+            predict the arrivals of an hour, because the few records of a shorter time vary by chance.  A rate
+            counts once it was measured for a fifteenth of the window, or reported by another member.  The
+            window is also the horizon of the forecasts.
     """
 
     def __init__(self, window_s: float) -> None:

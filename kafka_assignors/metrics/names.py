@@ -29,7 +29,7 @@ COORDINATOR = (
     Metric("rebalance-rate-per-hour", "rebalances/h", "successful rebalances per hour"),
     Metric("failed-rebalance-total", "attempts", "failed attempts to join"),
     Metric("failed-rebalance-rate-per-hour", "attempts/h", "failed attempts to join per hour"),
-    Metric("last-rebalance-seconds-ago", "s", "time since the last rebalance; -1 before the first"),
+    Metric("last-rebalance-seconds-ago", "s", "time since the last success; -1 before the first"),
     Metric("partition-assigned-latency-avg", "ms", "average time of on_partitions_assigned"),
     Metric("partition-assigned-latency-max", "ms", "longest time of on_partitions_assigned"),
     Metric("partition-revoked-latency-avg", "ms", "average time of on_partitions_revoked"),

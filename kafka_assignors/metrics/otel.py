@@ -94,7 +94,7 @@ class ConsumerInstruments:
         self._names: set[str] = set()  # of instruments
         # Not held in `_observe`, which the SDK calls under a lock of its own.
         self._creation_lock = threading.Lock()
-        self._unread: dict[str, list[Observation]] = {}  # of the last reading, and not returned yet
+        self._unread: dict[str, list[Observation]] = {}  # read, but not returned by `_observe` yet
         self._read_at = 0.0
         self._reading_lock = threading.Lock()
         self._is_creating = False  # whether a thread of `_create_later` runs
@@ -152,7 +152,7 @@ class ConsumerInstruments:
         self._is_creating = True
         try:
             threading.Thread(target=self._create_safely, name="kafka-assignors-otel", daemon=True).start()
-        except RuntimeError:  # the process exits, and this is the last collection
+        except RuntimeError:  # the process exits, or has no more threads; the next collection tries again
             self._is_creating = False
 
     def _create_safely(self) -> None:

@@ -71,7 +71,7 @@ class Recorder:
         self._ended_at: float | None = None  # time of the last successful rebalance
         self._planned: _Plan | None = None  # in this attempt to join
         self._waiting: frozenset[tuple[str, int]] = frozenset()  # `Moves.waiting` of the last round
-        self._figures: Mapping[str, float] = {}  # of the last plan
+        self._figures: Mapping[str, float] = {}  # of the last rebalance's plan; empty: another member led it
         self._lag_age: Callable[[], float] | None = None
         self._register(coordinator_group(prefix))
 
@@ -177,7 +177,7 @@ class Recorder:
 
     @_guarded
     def watch_lag(self, age_s: Callable[[], float]) -> None:
-        """Show this age of the member's own lag until the next rebalance ends."""
+        """Show ``age_s()`` as the age of the member's own lag until the next rebalance ends."""
         self._lag_age = age_s
 
     # --- registration ---

@@ -59,7 +59,8 @@ def connector_options(settings: Mapping[str, Any], read: Callable[[str], str] = 
         read: returns the text of a file.
 
     Raises:
-        OptionError: the connector cannot take a setting.  The message names it, and contains no secret.
+        OptionError: a setting is missing or invalid, a file cannot be used, or the connector cannot take a
+            setting.  The message names it, and contains no secret.
     """
     for name in sorted(name for name, value in settings.items() if value is not None):
         if name in _UNMAPPED:
@@ -150,7 +151,7 @@ def _keystore(settings: Mapping[str, Any], certfile: str, read: Callable[[str], 
         options["ssl.keystore.location"] = certfile
     else:
         options |= {"ssl.keystore.certificate.chain": "\n".join(chain), "ssl.keystore.key": key[0]}
-    if key[1]:  # with a password, Kafka would try to decrypt a key that is not encrypted, and fail
+    if key[1]:  # with a password, Kafka tries to decrypt any key
         required(settings, f"the encrypted key in {keyfile!r}", "ssl_password")
         options["ssl.key.password"] = str(settings["ssl_password"])
     return options

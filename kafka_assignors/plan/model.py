@@ -30,8 +30,8 @@ Ownership = Mapping[str, Sequence[int]]
 MOST_CELLS = 2**24
 """Maximum number of cells for planning by racks.
 
-Each member has a cell for each topic and each different set of racks of a partition's replicas.  A cell takes
-80 bytes.
+The number of cells is members times pairs.  A pair is a topic and a set of racks that hold the replicas of at
+least one of its partitions.  A cell takes 80 bytes.
 """
 
 UNKNOWN_LAG = -1

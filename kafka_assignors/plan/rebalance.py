@@ -41,7 +41,7 @@ class Rebalance(NamedTuple):
 
     @property
     def metrics(self) -> Metrics:
-        """Measure the target.  Linear in the partitions."""
+        """Measure the target.  Costs as much as ``measure``."""
         return measure(self.group, self.claims, self.target)
 
     @property

@@ -113,7 +113,7 @@ def mark(drawn: go.Figure, marks: Sequence[Mark]) -> go.Figure:
 
 
 def label_rows(marks: Sequence[Mark], span: Sequence[float]) -> list[int]:
-    """Return the row of each label: the lowest with room above the plot (0: next to it).
+    """Return the row of each label above the plot: the lowest with room for it; 0 is next to the plot.
 
     Marks must ascend.
     """

@@ -28,7 +28,7 @@ class ChurnStep:
     at: float
 
     def __str__(self) -> str:
-        """Return the step as in the script, with its exact time, because the script identifies an outcome."""
+        """Return the step as in the script.  The time is exact, because scripts tell outcomes apart."""
         return f"{self.kind}@{float(self.at)!r}".removesuffix(".0")
 
 

@@ -146,10 +146,10 @@ class _AgeDistribution:
         self._periods: list[AgePeriods] = []
         self._count = 0
         self._bounds: Levels = np.zeros(0)  # of bins; empty while periods are kept
-        # ``_seconds``: by bin, the seconds of the periods wholly inside it.  A period in several bins adds
-        # its seconds in its first bin and in its last.
-        # ``_density``: by bin, for the periods that cover the whole bin, their seconds per second of age;
-        # stored as differences at the bins' lower bounds (``cumsum`` restores it).
+        # ``_seconds``: by bin, the seconds of the periods wholly inside it.  Of a period in several bins,
+        # only the seconds in its first and in its last bin count here.  ``_density``: by bin, for the periods
+        # that cover the whole bin, their seconds per second of age; stored as differences at the bins' lower
+        # bounds (``cumsum`` restores it).
         self._seconds = self._density = np.zeros(0)
         self._longest = self._total = 0.0  # the largest age, and the seconds of all periods
 

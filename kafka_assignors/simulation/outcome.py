@@ -13,8 +13,8 @@ from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.scenario import Parameter
 
 NO_DIFFERENCE = 0.15
-"""Two figures count as equal if they differ by less than this part of the larger one, because simulated
-figures differ from measured ones by as much."""
+"""Two figures, except a yes or no, count as equal if they differ by less than this part of the larger one,
+because simulated figures differ from measured ones by as much."""
 
 _APART = -math.log(1 - NO_DIFFERENCE) + 1e-9  # rounding must not decide
 _FLOOR = (1 - NO_DIFFERENCE) / NO_DIFFERENCE

@@ -1,6 +1,6 @@
 """A discrete-event simulation of a consumer group, with the real planners on recorded arrivals.
 
-An event is a call at a time, or the end of a step.  Between two events no member starts or stops reading, and
+An event is a scheduled call, or the end of a step.  Between two events no member starts or stops reading, and
 records arrive evenly.  So the records read between two events can be computed exactly, for any length of time
 (``serving``).
 """
@@ -79,7 +79,7 @@ class Simulation:
         self._reads_from = np.zeros(len(names))
         self._expires_at: dict[int, float] = {}  # killed members that have not expired yet
         self._in_round = False  # a round lasts from its cause to its end
-        self._is_stopped = np.zeros(len(names), np.bool_)  # members that know of the round
+        self._is_stopped = np.zeros(len(names), np.bool_)  # members that do not read until the round ends
         self._is_continuous = self._pauses.continuous > 0 and scenario.strategy.cooperative
         self._round = 0
         self._starting: set[int] = set()  # members whose process is starting

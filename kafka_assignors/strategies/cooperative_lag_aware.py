@@ -21,7 +21,7 @@ from kafka_assignors.wire.compact_ownership import in_order
 
 
 class CooperativeLagAwareAssignor(LagAssignor):
-    """Keeps partition counts even, then minimises the largest lag that a member carries over all topics.
+    """Minimises the largest lag that a member carries over all topics, within ``max_partition_skew``.
 
     Moves for lag are made only if the reduction justifies them.  They take cooperative rounds (KIP-429).  See
     ``plan_cooperative_lag_aware``.  With ``load_source``, forecast arrivals count as lag.  If the source

@@ -54,7 +54,7 @@ class FailoverOptions(Options):
 
 
 class FailoverAssignor(Assignor):
-    """Assigns all partitions to the subscriber with the highest priority; the others stand by.
+    """Assigns all partitions to one subscriber; the others stand by.  By default the highest priority wins.
 
     See ``plan_failover``.  May share a group with the published Java ``FailoverAssignor``: it writes and
     reads that assignor's 4 bytes.  A member whose priority cannot be read ranks last.

@@ -68,10 +68,10 @@ class LagUserData(NamedTuple):
 
 
 def encode(report: LagUserData, budget: int) -> bytes:
-    """Encode in at most ``budget`` bytes, or more if the claims alone take more: claims are always complete.
+    """Encode in at most ``budget`` bytes, or more if the complete claims and the fixed fields take more.
 
-    The largest lags are sent, as many as fit, with the arrival rates of their partitions.  The capacity must
-    be within its bounds.  A ``service_rate`` is sent instead of the capacity.  ``reads_budget`` and
+    The largest lags are sent, about as many as fit, with the arrival rates of their partitions.  The capacity
+    must be within its bounds.  A ``service_rate`` is sent instead of the capacity.  ``reads_budget`` and
     ``has_budget`` are not sent: this form implies both.
     """
     lags, service_rate = report.lags, report.service_rate

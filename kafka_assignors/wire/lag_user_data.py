@@ -37,7 +37,9 @@ from kafka_assignors.wire.compact_lag_user_data import LagUserData
 from kafka_assignors.wire.primitives import WIDTHS, Reader, by_topic, int32, named, narrowest, string
 
 MOST_REPORTED_LAGS = 1_000
-"""A member sends at most this many lags, the largest: 6 KB in most cases.  The leader fetches the others."""
+"""In this form a member sends at most this many lags, the largest: 6 KB in most cases.
+
+The leader fetches the others."""
 
 _VERSION = 0
 _HEAD = struct.Struct(">hi")

@@ -28,7 +28,7 @@ _SHARED = "_kafka_assignors_"
 
 
 class CoordinatorAccess(CoordinatorFacts):
-    """An assignor's access to the coordinator of its consumer; without a consumer it does nothing.
+    """An assignor's access to the coordinator of its consumer; without a consumer its requests do nothing.
 
     Attributes:
         rejoin_causes: why this member requested a rebalance since its last assignment; shared by its
@@ -67,7 +67,7 @@ class CoordinatorAccess(CoordinatorFacts):
         return coordinator is None or unfold_assignments(coordinator)
 
     def remember_planned_metadata(self) -> None:
-        """Have the leader join again if and only if the metadata changes after this plan."""
+        """Compare later metadata with that of this plan, and repeat an update that is under way."""
         if (coordinator := self._known()) is not None:
             _remember_planned_metadata(coordinator)
             _repeat_update_under_way(coordinator)
@@ -184,7 +184,7 @@ class CoordinatorAccess(CoordinatorFacts):
             coordinator._net.call_later(seconds, self._rejoin_unless_begun())
 
     def request_rejoin_with_metadata(self) -> None:
-        """Request a rebalance after the next metadata update, or its failure, unless one begins first."""
+        """When the next metadata update ends or fails, request a rebalance unless one has begun by then."""
         if (coordinator := self._known()) is not None:
             request = self._rejoin_unless_begun()
             coordinator._cluster.request_update().add_both(lambda _outcome: request())

@@ -117,7 +117,9 @@ def poll_age_s(consumer: KafkaConsumer) -> float:
 
 
 def stable_heartbeat_at(consumer: KafkaConsumer) -> float | None:
-    """Return when the last heartbeat was sent (``time.monotonic()``), if its response reported no rebalance.
+    """Return when the last heartbeat was sent (``time.monotonic()``); -inf before the first.
+
+    None: the consumer has not joined every rebalance reported so far.
 
     Up to that time the consumer has joined every rebalance.  None while a rebalance is under way, and until
     the response confirms the membership.

@@ -56,7 +56,7 @@ def add_step(coordinator: ConsumerCoordinator, method: str, step: Callable[[Any,
 
 
 def remember_rounds(coordinator: ConsumerCoordinator) -> None:
-    """Make a coordinator keep the leader (JoinGroup response) and the generation (SyncGroup response)."""
+    """Make a coordinator keep a JoinGroup response's leader, and the generation when SyncGroup ends."""
     if hasattr(coordinator, LEADER):
         return
 

@@ -15,7 +15,7 @@ MEASURED = "measured"
 """Value of the option ``capacity``: the member measures its capacity."""
 
 MOST_RATIO = 8.0
-"""A measured capacity is at most this, and at least 1 over this."""
+"""A measured capacity is limited to 1 / ``MOST_RATIO`` ... ``MOST_RATIO``."""
 
 
 def capacities(reports: Sequence[MemberReport]) -> list[float]:

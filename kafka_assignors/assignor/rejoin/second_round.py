@@ -40,8 +40,8 @@ class SecondRound:
     membership, and a broken client may claim anything.  So the leader requests rounds, too, and counts them.
 
     The first round of a hold is counted.  A later round is not counted if the member's claim is older than
-    the first round.  The member is then busy: it joined outside ``poll()``, and has not applied an assignment
-    since.  At its next ``poll()`` it revokes the partition and requests a round.  After
+    the first round.  The member then counts as busy: it probably joined outside ``poll()``, and has not
+    applied an assignment since.  At its next ``poll()`` it revokes the partition and requests a round.  After
     ``max_poll_interval_ms`` the rounds are counted again.  A claim that is older than the first join under
     this member id comes from a lost membership.  The member has nothing to revoke, so the round is counted.
 
@@ -68,7 +68,7 @@ class SecondRound:
         - 3 assigns it to the claimant, so that its next claim is true, or to the new owner, if the claimant
           does not subscribe to the topic;
         - 4 and 5 hold it back again;
-        - from 6 on, a claimant that still claims the partition keeps it.
+        - from 6 on, as in 3, each time.
         """
         return {hold for hold, wait in self._waits.items() if wait.rounds == 2 or wait.rounds >= _ROUNDS}
 

@@ -7,9 +7,8 @@ and when the metadata lists other partitions than before.  If it has restarted, 
 requests a rebalance for a partition without an owner.  It also requests one if the group has lost a leader
 that watches lag.
 
-A broker starts the rebalance of a member that does not lead only if its subscription has changed.  The
-subscription of a static member has changed, because it contains the member's generation, which is newer than
-at the last join.
+The JoinGroup of a follower starts a rebalance only if its subscription has changed.  The subscription of a
+static member has changed, because it contains the member's generation, which is newer than at the last join.
 """
 
 from __future__ import annotations

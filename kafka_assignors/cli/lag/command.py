@@ -96,7 +96,10 @@ def command(
 
 
 def _read(reader: LagReader, groups: Sequence[str], accepted: Sequence[Limit]) -> GroupsReport:
-    """Read the groups.  With limits, read again while a group rebalances, for up to ``_SETTLE_S``.
+    """Read the groups.
+
+    With limits, read again while a rebalancing group counts all its commits.  No reading begins after
+    ``_SETTLE_S``.
 
     The report of a rebalancing group counts all its commits, also those of topics that it no longer reads.
     It does not count owned partitions without a commit.  So its lag may be too large or too small.

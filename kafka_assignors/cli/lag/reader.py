@@ -67,8 +67,8 @@ class LagReader:
         """Return the current lag of groups.
 
         Raises:
-            KafkaAssignorsError: no broker answers, no group could be read (the error of the first group), or
-                no end offset could be read.
+            KafkaAssignorsError: no broker answers, no group could be read (the error of a group that was
+                named, if any, else of the first match), or no end offset could be read.
         """
         link = self._connection.reach()
         failures: dict[str, KafkaAssignorsError] = {}

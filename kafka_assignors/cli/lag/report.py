@@ -170,9 +170,10 @@ def report(
     *,
     owners: GroupOwners | None = None,
 ) -> Report:
-    """Join the group's state, the offsets of its partitions, and their lag in time.
+    """Make a report from the group's state, the offsets of its partitions, and their lag in time.
 
-    ``owners``: last known owners, because a rebalancing group reports none; None: the owners in ``group``.
+    ``owners``: last known owners, because a broker returns no owners while a group rebalances.  None: the
+    owners in ``group``.
     """
     owners = owners_of(group) if owners is None else owners
     partitions = []

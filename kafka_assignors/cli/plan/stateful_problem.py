@@ -64,7 +64,10 @@ class _MemberWithTasks(Struct, forbid_unknown_fields=True):
     lags: dict[str, Any] = {}
 
     def member(self, path: str) -> StatefulMember:
-        """Return the member.  A negative lag means that the member has no state of the task."""
+        """Return the member.
+
+        A negative lag counts as missing: the member has no state of the task, or runs it and is caught up.
+        """
         return StatefulMember(
             self.id,
             process=self.process,

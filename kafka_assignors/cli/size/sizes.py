@@ -91,8 +91,9 @@ class GroupSizes:
         self._looks.append((now, report))
         self._lags |= {p.tp: p.lag for p in report.partitions if p.lag is not None}
         self._arrivals |= {p.tp: p.rate.records_in for p in report.partitions if p.rate is not None}
-        # The reader's ``Rates`` notes the time of each look later than this method, by a varying delay.  So
-        # the window of its rates may begin one look before this one: keep one look more than ``Rates`` does.
+        # The reader's ``Rates`` notes the time of each look later than this method, by a varying delay.  So a
+        # look that this method counts as too old may still be the first of the reader's window: keep one look
+        # more than ``Rates`` does.
         while len(self._looks) > 3 and self._looks[2][0] <= now - WINDOW_S:
             self._looks.popleft()
         return report
@@ -105,7 +106,7 @@ class GroupSizes:
 
         Raises:
             GroupError: no size yet (first look, or the group is unsettled), an unknown strategy, no
-                partitions, or no measured rate.
+                partitions, or no known rate.
             KafkaAssignorsError: the look or the forecasts could not be read.
             click.UsageError: the strategy that the group runs lacks a given option.
         """

@@ -39,7 +39,7 @@ class TaskRow:
     """One task."""
 
     task: Task  # subtopology and partition
-    active: ReportedCopy | None  # None: no member processes it at the moment
+    active: ReportedCopy | None  # None: no member whose assignment is readable processes it
     standbys: tuple[ReportedCopy, ...]
     warmups: tuple[ReportedCopy, ...]  # copies that will become active
 

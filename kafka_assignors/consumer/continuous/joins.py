@@ -37,7 +37,8 @@ class JoinsOutsidePoll(Membership):
         super().begin()
         self.heartbeat.__class__ = EarlyHeartbeat
         self._joined_at = float("-inf")  # the last JoinGroup response
-        # While records are delivered, no OffsetFetch is sent before this time.  Set when one gave no offsets.
+        # While records are delivered, no OffsetFetch is sent before this time.  Set when `poll()` stopped
+        # waiting for an OffsetFetch.
         self._next_offset_fetch_at = float("-inf")
         self._commit_precedes_join = False  # whether the next commit is the one before a join
         self._update: Any = None  # a metadata update that the next join waits for
@@ -71,8 +72,9 @@ class JoinsOutsidePoll(Membership):
     ) -> None:
         """As inherited, but auto-commit does not wait for its response.
 
-        The commit precedes JoinGroup on the same connection.  This method awaits the response only if topics
-        were unsubscribed, because the inherited method then drops their positions.
+        The commit precedes JoinGroup on the same connection, unless an earlier commit on the second
+        connection is unanswered.  This method awaits the response only if topics were unsubscribed, because
+        the inherited method then drops their positions.
         """
         self._commit_precedes_join = self.config["enable_auto_commit"] and not self._generation.is_lost()
         await super()._on_join_prepare_async(generation, member_id, timeout_ms)
@@ -137,7 +139,7 @@ class JoinsOutsidePoll(Membership):
                 raise UnjoinedGroupException() from error
             except (RebalanceInProgressError, RetriableError) as error:
                 recorder_of(self).fail_join()
-                is_next_round = isinstance(error, RebalanceInProgressError)  # another member has begun it
+                is_next_round = isinstance(error, RebalanceInProgressError)  # another member began it, mostly
                 if not await self._prepare_repeat(0 if is_next_round else self.config["retry_backoff_ms"]):
                     raise
             else:

@@ -80,7 +80,7 @@ class _Patience:
 
 
 class Membership(OffsetsDuringJoins):
-    """A coordinator that knows until when no other member can own its partitions."""
+    """A coordinator that keeps the time of the last confirmed membership."""
 
     _confirmed_at: float  # the broker heard from this member at this time or later
 
@@ -109,16 +109,17 @@ class Membership(OffsetsDuringJoins):
         The broker keeps a waiting member even without heartbeats.  But a stateful member commits only under a
         membership that was confirmed recently.
 
-        Outside a join, an error in the response ends the membership.  During a join it does not, because the
-        JoinGroup or SyncGroup response is usually on its way, with a new generation or the same error.  Until
-        then, a member that the broker does not know delivers no records.  If the next heartbeat is refused as
-        well, the join's response was lost: the member aborts the connection and joins again.  Otherwise it
-        would wait for the time-out of JoinGroup, which is longer than ``max_poll_interval_ms``.
+        Outside a join, a heartbeat that the broker refuses (unknown member, old generation) ends the
+        membership.  During a join it does not, because the JoinGroup or SyncGroup response is usually on its
+        way, with a new generation or the same error.  Until then, a member that the broker does not know
+        delivers no records.  If the next heartbeat is refused as well, the join's response was lost: the
+        member aborts the connection and joins again.  Otherwise it would wait for the time-out of JoinGroup,
+        which is longer than ``max_poll_interval_ms``.
 
-        A request that has no response after a session timeout may be lost, too: its connection may transfer
-        nothing while that of the heartbeats works.  The broker would then wait for this member, so the member
-        joins again.  If the broker was waiting for other members instead, it takes the new JoinGroup in place
-        of the old one.  Before each further attempt the member waits twice as long.
+        A request that has no response after a session timeout may be lost, too: the connection of the join
+        may be stuck while the connection of the heartbeats works.  The broker would then wait for this
+        member, so the member joins again.  If the broker was waiting for other members instead, it takes the
+        new JoinGroup in place of the old one.  Before each further attempt the member waits twice as long.
         """
         join = self._join_task
         patience = _Patience(self._generation, self.config["session_timeout_ms"] / 1000)
@@ -146,7 +147,7 @@ class Membership(OffsetsDuringJoins):
             if code in _UNKNOWN:
                 self._confirmed_at = float("-inf")
             elif reconnected is generation:
-                continue  # aborted once already: perhaps a later JoinGroup waits for other members
+                continue  # aborted once already: the repeated JoinGroup may wait for other members
             if refused is generation:
                 self._abort_connection()
                 reconnected = generation

@@ -1,4 +1,4 @@
-"""From samples to steps for many partitions, with the rules of ``forecast.counters`` and ``steps``.
+"""Turns samples of many partitions into steps, by the rules of ``forecast.counters`` and ``forecast.steps``.
 
 `take` computes the counters of all samples at once, because a step needs only the two samples around each of
 its ends.  The age of the oldest unread record needs all earlier steps, so `time_lags` goes step by step.
@@ -61,7 +61,7 @@ class Marks(NamedTuple):
 
 
 def steady(table: Table, samples: Samples) -> Bools:
-    """Return which samples begin or continue a plain state: without a reset, lost records or a gap."""
+    """Return which samples `take` can handle: those that leave the counters plain (see ``table``)."""
     before = _before(table, samples)
     is_new = before.time == UNKNOWN
     is_near = samples.time - before.time <= table.settings.max_gap

@@ -52,7 +52,7 @@ _REQUESTS_IN_FLIGHT = 8
 class OldestUnreadFetch:
     """Fetches timestamps, once.  ``run`` runs on the link's thread.
 
-    Takes the arguments of a `Sender`, and further ones.
+    Takes the arguments of a `Sender`, and ``positions``.
 
     Args:
         positions: where groups read next.
@@ -222,7 +222,8 @@ class OldestUnreadFetch:
     async def _skip_deleted(self, leader: int, positions: list[ReadPosition]) -> list[ReadPosition]:
         """Move each position below the begin of its log to the begin; return the moved positions.
 
-        The positions come from one request.  Retention may delete records after the begin was fetched.
+        The positions are of different partitions.  A position is below the begin if records were deleted
+        after the caller chose it.
         """
         by_tp = {position.tp: position for position in positions}
         try:

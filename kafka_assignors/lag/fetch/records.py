@@ -1,7 +1,8 @@
 """Finds the first record at or after an offset in the bytes of a fetch.
 
 A broker returns batches, not single records.  The first batch may begin before the offset, compaction leaves
-gaps, and transaction markers are batches without records.  kafka-python decodes the batches.
+gaps, and transaction markers are batches without records for the application.  kafka-python decodes the
+batches.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def _beside(text: str, candidate: CandidateResult) -> str:
 
 
 def course(plot: PlotResult, colours: Mapping[str, str]) -> go.Figure:
-    """Draw the lag of the group above its time lag, one line a candidate, and the recorded lag in grey."""
+    """Draw the group's lag and, below, its time lag: a line for each candidate, the recorded lag in grey."""
     end = max(line["t"][-1] for line in plot["lines"])
     unit, name = (DAY, "days") if end > 3 * DAY else (HOUR, "hours") if end > 2 * HOUR else (1.0, "s")
     figure = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.06)

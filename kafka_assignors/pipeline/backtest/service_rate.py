@@ -29,7 +29,7 @@ def service_rate(rates: Floats, step_s: float) -> float | None:
     """Return the records/s that one member reads while it has lag: the 95th percentile of measured rates.
 
     Args:
-        rates: of `largest_rates`, records per step; 0: no measurement.
+        rates: records per step of one member, from `largest_rates`, records per step; 0: no measurement.
         step_s: length of a step, seconds.
 
     Returns:

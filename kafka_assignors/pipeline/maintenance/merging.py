@@ -40,7 +40,7 @@ def noted(failures: list[KafkaAssignorsError], root: str) -> Iterator[None]:
 def merge_load(
     spark: SparkSession, storage: Storage, today: date, failures: list[KafkaAssignorsError]
 ) -> bool:
-    """Delete files that a merged file replaces, then merge those of one day before ``today``.
+    """Delete files that a merged file replaces, then merge the files of one day that is over.
 
     Return whether a day was merged.
     """
@@ -65,7 +65,7 @@ def merge_load(
 
 
 def write_one(spark: SparkSession, rows: DataFrame, storage: Storage, target: str) -> None:
-    """Write rows to one file, which is complete and on the disk before it has its name."""
+    """Write rows to one file, which is complete (and on a local disk, flushed) before it has its name."""
     staging = f"{target.partition('/date=')[0]}/{STAGING}{uuid.uuid4().hex}"
     ordered = rows.coalesce(1).sortWithinPartitions(*_ORDER)
     options = {"compression": "zstd", "maxRecordsPerFile": "0"}

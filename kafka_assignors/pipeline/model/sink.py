@@ -83,7 +83,7 @@ def _has_rows(storage: Storage) -> bool:
 
 
 def replaced_files(files: Collection[str]) -> set[str]:
-    """Return the files whose rows are also in a merged file, because they are not deleted yet."""
+    """Return the files that a merged file replaces and that are not deleted yet."""
     merged: dict[str, str] = {}  # folder -> its newest merged file
     for file in sorted(files):
         folder, _, name = file.rpartition("/")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LEAST_TIMEOUT_S = 1.0  # bounds of the default timeout
 _LONGEST_TIMEOUT_S = 10.0
 _MOST_TASKS = 8  # each task has its own connection, and more tasks are not faster
-_NOTHING = "no group matches, or none has read a topic that we are authorized to see"
+_NOTHING = "no group matches, or none reads a topic that matches and that we may describe"
 _NO_PAUSE_S = 0.001  # interval of ticks, so short that each run finds a new one
 
 
@@ -96,7 +96,9 @@ def record_samples_once(
     timeout_s: float = _LONGEST_TIMEOUT_S,
     **which: Any,
 ) -> SamplesReport:
-    """Take one sample of each partition, and land the samples with the checkpoint of the writer's stream.
+    """Take one sample of each partition, and land the samples.
+
+    Uses the folder and checkpoint of the writer's stream, so it can follow or precede `record_samples`.
 
     Takes the arguments of `record_samples` except ``every_s`` and ``available_now``.  Raises the same errors,
     and a `PipelineError` if there is no sample at all.

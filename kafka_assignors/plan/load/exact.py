@@ -21,7 +21,7 @@ With more than 16 members there are fewer, because a node costs a step for each 
 
 
 class _PlacementSearch:
-    """Depth-first search: places the heaviest partition first, and tries the members by their load with it.
+    """Depth-first search.  Places the heaviest partition first, on the member whose load stays smallest.
 
     When it minimises moves, it tries the former owner first.
     """
@@ -146,7 +146,7 @@ def best_plan(
         fits: returns whether a plan keeps the rule of counts.
 
     Returns:
-        The best plan found within a limit of nodes; None if there was none, or if the problem has more
+        The best plan found within a limit of nodes; None if the search found none, or if the problem has more
         than ``MOST_SEARCHED_PARTITIONS``.
     """
     if len(problem.assignable) > MOST_SEARCHED_PARTITIONS:

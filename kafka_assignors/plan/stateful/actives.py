@@ -33,15 +33,15 @@ def standing_owners(history: TaskHistory) -> Vector:
     loads = cells[history.stateful].sum(axis=0).tolist()
     for task in np.flatnonzero(owners == NO_MEMBER).tolist():
         if not history.absent[task]:
-            # Any member could run it at once.  If an old copy decided, the balance might move another task
-            # from its owner.
+            # Any member could run it at once, so it gets no standing owner: with one chosen for an old copy,
+            # the balance might move another of that member's tasks.
             continue
         best = history.best_rank(task)
         row = cells[history.sub[task]]
         candidates: list[tuple[int, int, int]] = []
         for process, rank in history.ranks[task].items():
             if rank == best:
-                # In a process, the member with the standby, or else any member.
+                # Candidates of a process: its members with the standby, or else all its members.
                 standbys = [m for m in history.standbys[task] if history.process[m] == process]
                 candidates += [(loads[m], int(row[m]), m) for m in standbys or history.members_of[process]]
         if candidates:

@@ -38,11 +38,12 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
     total and then in each stateless subtopology; the fewest moves.  Claims are resolved as in
     ``TaskHistory``; whatever members report, the plan does not fail.
 
-    With a ``balance_factor`` above 1, members may differ by that many tasks before any move.
+    With a ``balance_factor`` above 1, members may differ by that many tasks, and stateless tasks are even in
+    each subtopology but may not be in total.
 
-    If the group is balanced, all copies are caught up, and its standbys have the wanted number and racks, the
-    plan changes nothing.  Ties: members by process and id, tasks by subtopology and number.  Equal groups in
-    any order have equal plans.
+    If active tasks and standbys are balanced, all copies are caught up, and its standbys have the wanted
+    number and racks, the plan changes nothing.  Ties: members by process and id, tasks by subtopology and
+    number.  Equal groups in any order have equal plans.
 
     Cost: near linear in tasks and moves; 10,000 tasks on 100 members take some tenths of a second
     (docs/benchmarks.md).

@@ -1,8 +1,9 @@
 """First and end offsets of changelogs, also while some of them do not answer.
 
 kafka-python answers for all partitions or for none: it raises `KeyError` if one partition has no leader, and
-times out if a topic is gone.  So each topic is asked for in a request of its own, without the partitions that
-have no leader.  If one partition times out, all partitions of its topic are skipped for some seconds.
+times out if a topic is gone.  So each topic is asked for in a request of its own, and after a ``KeyError``
+again without the partitions that have no leader.  If one partition times out, all partitions of its topic are
+skipped for some seconds.
 """
 
 from __future__ import annotations

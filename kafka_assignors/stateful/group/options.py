@@ -31,8 +31,9 @@ class StatefulOptions(Options):
         acceptable_recovery_lag: a copy at most this many records behind its changelog counts as caught up.
         num_standby_replicas: standbys of each task.
         max_warmup_replicas: warm-ups built at a time in the whole group.  While members have different
-            topologies, the limit applies to each set of subtopologies that the same members can run.
-        balance_factor: number of tasks by which two members may differ.
+            topologies, subtopologies that the same members can run have this limit together.
+        balance_factor: number of active tasks by which two members may differ, in total and in each
+            subtopology.
         probing_rebalance_interval_ms: time until the leader requests a probing rebalance, if a better plan
             waits for copies to catch up.
         process_id: id of the directory with this member's state, different for each member; None: a new id.

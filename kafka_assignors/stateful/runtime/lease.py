@@ -8,8 +8,8 @@ others
 - when the member has not joined a rebalance that began ``max_poll_interval_ms`` ago.  The response to a
   heartbeat reports the rebalance.  The member joins on its I/O thread, or in its next ``poll``;
 - at once, when it leaves by itself, as kafka-python does ``max_poll_interval_ms`` after the last poll;
-- at once, when another member joins with the same ``group_instance_id``.  The new member then waits for as
-  long as the old one may write, if both have the same timeouts.
+- at once, when another member joins with the same ``group_instance_id``.  The new member then waits for twice
+  its own ``patience_s``.  The old one cannot write any more by then, if both have the same timeouts.
 """
 
 from __future__ import annotations

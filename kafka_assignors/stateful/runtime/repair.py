@@ -46,7 +46,8 @@ class Repair:
         """Write replaced values again, and move the store's position past the compared records.
 
         Call it after the group has accepted this member's offsets, which proves that it owns the task.
-        ``active.unproven`` stays set if the cluster does not answer; call it again after the next commit.
+        ``active.unproven`` stays set if the cluster does not answer, or if other records came in between
+        again; call it again after the next commit.
 
         Returns:
             The error of the store, or of a changelog that refuses a record; None: there is none.

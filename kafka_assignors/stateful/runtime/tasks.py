@@ -115,11 +115,12 @@ class CommitResult:
     """The result of a commit, which `commit_tasks` begins and `Commits` completes.
 
     Attributes:
-        offsets: the offsets to commit; also of a store that failed, if its changes are in the changelog.
+        offsets: the offsets to commit, including those of a task whose store failed after its changes were
+            written to the changelog.
         damaged: tasks with a damaged store, and the error, which is not raised.
         failed: the first other error of a store or its changelog; None: there is none.
-        is_complete: whether all work but that of damaged stores is committed; if not, the next attempt
-            commits it.
+        is_complete: whether all work is committed, except that of damaged stores without a changelog; if not,
+            the next attempt commits it.
     """
 
     offsets: dict[TopicPartition, OffsetAndMetadata] = field(default_factory=dict)

@@ -54,7 +54,9 @@ def is_stale(task: Task, changelog: Changelog, state_dir: StateDir) -> bool:
 
 
 class Copy:
-    """A task's open store.  Not thread-safe.  A store that is damaged when opened is wiped, with a warning.
+    """A task's open store.  Not thread-safe.
+
+    A store that is damaged, or does not match its changelog, is wiped when opened, with a warning.
 
     Attributes:
         stale: whether the copy may lack deletes that compaction has removed from its changelog.  A stale copy
@@ -116,7 +118,10 @@ class Copy:
         self.store.apply(changes, position)
 
     def flush(self) -> None:
-        """Flush the store and write its checkpoint.  Creates files, so do not call it after each commit."""
+        """Flush the store and write its checkpoint, or confirm it if the position is the same.
+
+        Creates files, so do not call it after each commit.  Does nothing for a stale copy.
+        """
         if self.changelog is None:
             self.store.flush()
             self._checkpointed_at = self._now()
@@ -194,7 +199,7 @@ class Copy:
         return self._new()
 
     def _refuse_if_unlogged(self) -> None:
-        """Refuse to wipe a store that was kept without a changelog: it has the only copy of its state.
+        """Refuse to wipe the only copy of a state: a readable store, not empty, kept without a changelog.
 
         Such a store has no checkpoint, because `_check_checkpoint` deleted it, and no position, because each
         commit without a changelog removes it.
@@ -228,7 +233,7 @@ class Copy:
     def _check_checkpoint(self) -> tuple[int | None, str | None]:
         """Return the offset that the store must have reached, and the reason to wipe it; each may be None."""
         if self.changelog is None:
-            self._dir.delete_checkpoint()  # an earlier changelog will lack the changes made without it
+            self._dir.delete_checkpoint()  # changes will skip the changelog, so its offset is void
             return None, None
         checkpoint = self._dir.read_checkpoint()
         if isinstance(checkpoint, Damaged):

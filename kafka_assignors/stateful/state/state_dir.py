@@ -8,8 +8,8 @@
 ``<store_dir>/<application>/%removed-...``                  a removed task, being deleted
 ==========================================================  ================================================
 
-Characters that file names cannot have are quoted as in URLs.  The modification time of a task's directory is
-its last use.
+Names are quoted as in URLs: all but ASCII letters, digits, ``_``, ``.``, ``-`` and ``~``.  The modification
+time of a task's directory is its last use.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 from kafka_assignors.wire.stateful.version import LATEST_VERSION, NewerHeader, check_header
 
 MOST_OTHERS = 1_000
-"""Maximum number of lags a member sends for tasks other than its active tasks and standbys: 5 to 9 KB.
+"""Maximum number of lags a member sends for tasks other than its active tasks and standbys: 2 to 9 KB.
 
 State of such a task is useful only if it is recent, so the least lags are sent.  The broker keeps all
 members' user data in one record, limited to a megabyte in most clusters.
@@ -50,7 +50,8 @@ class Subscription:
             entry has no state here.  Of the tasks that are neither active nor standby, only the
             ``MOST_OTHERS`` with the least lag are sent.
         generation: the generation that assigned the actives and standbys; ``NO_GENERATION``: none yet.
-        probe: incremented for each probing rebalance, because a broker ignores a join with unchanged bytes.
+        probe: incremented for each probing rebalance, because a broker starts no rebalance when a follower
+            joins with unchanged bytes.
         endpoint: ``host:port`` where the application serves its state; empty: none.
         rack: the rack it runs in, to place standbys in other racks; empty: unknown.
         latest_supported: the newest version the member reads and writes.
