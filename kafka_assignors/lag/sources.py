@@ -99,7 +99,7 @@ class FunctionLag:
         """Do nothing: the user owns the function."""
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     """Describe an exception in one line."""
     if isinstance(error, KafkaAssignorsError):
         return str(error)

@@ -64,7 +64,7 @@ def fetch_jars(
             raise
         raise BrokerError(
             f"cannot write the jars to {folder}: {error.strerror}; "
-            "set KAFKA_ASSIGNORS_CACHE to a directory with 100 MB free"
+            "set KAFKA_ASSIGNORS_CACHE to a writable directory with 100 MB free"
         ) from error
     return tuple(folder / jar.filename for jar in wanted)
 
@@ -79,7 +79,8 @@ def _complete(
         on_progress(Progress("fetching jars", 0, len(missing)))
         with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=folder, ignore_cleanup_errors=True) as partial:
             _fetch_all(missing, Path(partial), folder, on_progress)
-    _write_stamp(folder, wanted)
+    with contextlib.suppress(OSError):  # the stamp only saves time, and the cache may be read-only
+        _write_stamp(folder, wanted)
 
 
 def _fetch_all(missing: list[Jar], partial: Path, folder: Path, on_progress: OnProgress) -> None:
@@ -147,6 +148,6 @@ def _write_stamp(folder: Path, wanted: tuple[Jar, ...]) -> None:
 
 def _sweep(folder: Path) -> None:
     for partial in folder.glob(f"{_PARTIAL}*"):
-        with contextlib.suppress(FileNotFoundError):  # another process may have removed it
+        with contextlib.suppress(OSError):  # another process may have removed it, or another user owns it
             if time.time() - partial.stat().st_mtime > _STALE_S:
                 shutil.rmtree(partial) if partial.is_dir() else partial.unlink()

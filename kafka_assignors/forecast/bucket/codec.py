@@ -124,7 +124,7 @@ def _decode_hot(bucket: Bucket, keys: list[tuple[str, str, int]], data: bytes) -
     for name, field in table.fields.items():
         if field.part == "hot":
             table.arrays[name] = reader.take(field.kind, field.depth, table.size)
-    for name, near in reversed(_NEAR.items()):
+    for name, near in _NEAR.items():
         table.arrays[name] = table.arrays[near] - table.arrays[name]
     live = table.plain.astype(bool)
     table.arrays["point_at"] = (table.time // table.settings.step - table.point_at) * table.settings.step

@@ -106,9 +106,11 @@ class PolledLoad:
                 problem=problem or f"the last answer of load_source is {now - answered_at:,.0f} s old"
             )
         known = {partition: float(arrivals[partition]) for partition in partitions if partition in arrivals}
-        if not problem and len(known) < len(partitions):
-            problem = f"load_source knows {len(known):,} of {len(partitions):,} partitions"
-        return Expected(known, problem=problem)
+        is_pending = not problem and len(known) < len(partitions)  # an answer that lacks some is a problem
+        if is_pending:
+            new = len(partitions) - len(known)
+            problem = f"load_source has not answered yet for {new:,} new partition{'s' * (new != 1)}"
+        return Expected(known, problem=problem, is_logged=is_pending)
 
     def close(self) -> None:
         """End the thread; wait up to a second for the function."""
@@ -136,7 +138,7 @@ class PolledLoad:
         self._called_at = self._now()
         try:
             answer = self._source.lags(sorted(partitions), self._refresh_s)
-        except Exception as error:  # the last answer is valid until it is too old
+        except (Exception, SystemExit) as error:  # the last answer is valid until it is too old
             self._problem = one_line(error)
             log.debug("load_source: %s", self._problem)
         else:

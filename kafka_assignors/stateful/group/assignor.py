@@ -167,7 +167,7 @@ class StatefulAssignor(Assignor):
                 error,
             )
         if isinstance(received, NewerHeader):
-            self._version = min(LATEST_VERSION, received.latest_supported)
+            self._version = LATEST_VERSION
             log.info(
                 "%s: the leader's user data has a newer version; keeping current standbys and warm-ups, "
                 "joining with version %d next time",

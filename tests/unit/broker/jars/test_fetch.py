@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import re
@@ -10,10 +11,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kafka_assignors.broker.jars import fetch_jars
+from kafka_assignors.broker.jars import fetch, fetch_jars
 from kafka_assignors.broker.jars.lock import Jar
 from kafka_assignors.broker.progress import Progress
 from kafka_assignors.errors import BrokerError, MissingExtraError
@@ -193,6 +195,23 @@ def test_partial_files_of_a_killed_process_are_removed_later(mirror: Mirror, cac
     assert not left.exists()
 
 
+def test_stamp_that_cannot_be_written_is_no_error(
+    mirror: Mirror, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The jars may be in a read-only image, which has cut their times to seconds."""
+    for jar in fetch_jars("test", jars=mirror.jars):
+        os.utime(jar, (0, 0))
+    written: list[Path] = []
+
+    def refuse(path: Path, *_args: Any, **_kwargs: Any) -> None:
+        written.append(path)
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(fetch, "atomic_write", refuse)
+    assert [file.read_bytes() for file in fetch_jars("test", jars=mirror.jars)] == list(CONTENTS.values())
+    assert written
+
+
 def test_full_disk_is_one_line_with_advice(mirror: Mirror) -> None:
     def no_large_files() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
@@ -200,7 +219,8 @@ def test_full_disk_is_one_line_with_advice(mirror: Mirror) -> None:
     out, err = child(mirror.jars, limit=no_large_files).communicate(timeout=PATIENCE_S)
     assert out == ""
     assert err.startswith("cannot write the jars to ")
-    assert err.rstrip().endswith("File too large; set KAFKA_ASSIGNORS_CACHE to a directory with 100 MB free")
+    advice = "set KAFKA_ASSIGNORS_CACHE to a writable directory with 100 MB free"
+    assert err.rstrip().endswith(f"File too large; {advice}")
 
 
 def test_impossible_cache_directory_is_named(mirror: Mirror, cache: Path) -> None:

@@ -30,7 +30,7 @@ class Function:
     def __init__(self) -> None:
         self.now = 0.0
         self.arrivals: dict[TopicPartition, float] = dict(ARRIVALS)
-        self.error: Exception | None = None
+        self.error: Exception | SystemExit | None = None
         self.questions: list[set[TopicPartition]] = []
         self.asked = threading.Semaphore(0)
         self.may_answer = threading.Event()
@@ -95,12 +95,23 @@ def test_new_partitions_are_requested_at_once(source: PolledLoad, function: Func
     source.look(ALL[:1])
     answered(source)
     expected = source.look(ALL)
-    assert (expected.arrivals, expected.problem) == ({ALL[0]: 5}, "load_source knows 1 of 2 partitions")
+    problem = "load_source has not answered yet for 1 new partition"
+    assert (expected.arrivals, expected.problem, expected.is_logged) == ({ALL[0]: 5}, problem, True)
     answered(source)
     assert source.look(ALL).arrivals == {ALL[0]: 5, ALL[1]: 7}
     source.look(ALL[:1])
     wake(source, function, 11)
     assert function.questions == [{ALL[0]}, set(ALL), set(ALL)]  # one chain of questions, not two
+
+
+def test_function_that_exits_is_asked_again(source: PolledLoad, function: Function) -> None:
+    function.error = SystemExit(2)
+    source.look(ALL)
+    answered(source)
+    assert source.look(ALL).problem == "SystemExit: 2"
+    function.error = None
+    wake(source, function, 11)
+    assert source.look(ALL).arrivals == {ALL[0]: 5, ALL[1]: 7}
 
 
 def test_hanging_function_blocks_no_caller(source: PolledLoad, function: Function) -> None:
