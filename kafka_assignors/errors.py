@@ -68,13 +68,13 @@ class MissingExtraError(KafkaAssignorsError, ImportError):
 def needs_extra(extra: str) -> Iterator[None]:
     """Raise a `MissingExtraError` if an import in the block fails because a package is not installed.
 
-    Other failures pass unchanged, such as a missing module of this package or of an installed one.
+    Other failures pass unchanged, such as a missing module of this package, of kafka-python or of Python.
     """
     try:
         yield
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
-        if missing in {"", *sys.stdlib_module_names} or sys.modules.get(missing) is not None:
+        if missing in {"", "kafka_assignors", "kafka", *sys.stdlib_module_names}:
             raise
         raise MissingExtraError(extra, missing) from error
 

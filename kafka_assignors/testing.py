@@ -51,7 +51,7 @@ def _plan(strategy: type[Assignor], group: Group) -> Assignment:
     except PlanError as error:
         raise AssertionError(f"{error}, {group}") from None
     except Exception as error:
-        raise AssertionError(f"{strategy.name}: {error!r}, {group}") from error
+        raise AssertionError(f"{strategy.__name__}: {error!r}, {group}") from error
 
 
 def _random_groups(topics: Sequence[str], members: Sequence[str]) -> Iterator[Group]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from typing import Any
 
@@ -14,9 +13,6 @@ from hypothesis import settings
 settings.register_profile("quick", max_examples=30, deadline=None)
 settings.register_profile("all", max_examples=400, deadline=None)
 settings.load_profile("quick")
-
-# It warns of each step that a busy machine held up for 0.1 s; tests read the lines that ours logs.
-logging.getLogger("kafka.net.selector").setLevel(logging.ERROR)
 
 _TOGETHER = (
     r"tests/integration/demo/test_(?!demo_ends|backtest)",

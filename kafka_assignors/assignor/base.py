@@ -92,8 +92,7 @@ class Assignor(StrategyHooks):
         """
         if not self._access.attach():
             raise ConfigurationError(
-                "partition_assignment_strategy",
-                "this instance belongs to another consumer; pass the class, or a new instance",
+                "partition_assignment_strategy", "this instance belongs to another consumer; pass the class"
             )
         if self._access.is_unknown_version():
             # With an unknown kafka-python, the assignor cannot know which protocol runs.  So offer only one:

@@ -63,7 +63,7 @@ class Causes:
         # Member id -> the first generation reported under this id since the last completed round.
         self._reported: dict[str, int | None] = {}
         self._last_leader: str | None = None
-        self._generation: int | None = None  # of the last plan
+        self._generation: int | None = None  # of the last plan, or of the last assignment by another leader
 
     def begin(self, access: CoordinatorAccess) -> None:
         """Begin to join, and note the time."""
@@ -84,7 +84,7 @@ class Causes:
     ) -> None:
         """Record the group for which this leader is about to plan."""
         self._check_generation(access)
-        # Members with equal subscriptions share one frozenset; this reuses the last round's.
+        # Reuse the last round's frozensets: `causes_between` compares equal ones by identity first.
         last = {} if self._led is None else self._led.group.members
         known = {seen.topics: seen.topics for seen in last.values()}
         # A new member that joins again after an interrupted round still counts as joined.
@@ -105,10 +105,10 @@ class Causes:
         self._leading = _Round(GroupSnapshot(seen, group.topics, all_topics=all_topics), self._began)
 
     def keep(self, access: CoordinatorAccess) -> None:
-        """Remember a rebalance that the fallback planned.
+        """Remember a rebalance in which ``assign`` failed, so that the fallback assigned.
 
-        Without this, the next rebalance would report a changed or restarted leader.  If the group of the
-        planned rebalance is unknown, the last known group takes its place.
+        Without this, the next rebalance would report a changed or restarted leader.  If the group of this
+        rebalance is unknown, that of the last one takes its place if this member led it, else an empty group.
         """
         if self._leading is None:
             self._check_generation(access)
@@ -138,10 +138,12 @@ class Causes:
         return tuple(causes) or (RebalanceCause(Cause.UNKNOWN),)
 
     def end(self, access: CoordinatorAccess) -> None:
-        """End the rebalance, on every member that has its assignment; not called for an interrupted round."""
+        """End the rebalance: this member, the leader or another, has its assignment."""
         self._led, self._leading = self._leading, None
         self._reported.clear()
         self._last_leader = access.leader_id()
+        if self._led is None:
+            self._generation = access.generation()
         access.rejoin_causes.clear()
 
     def _check_generation(self, access: CoordinatorAccess) -> None:
@@ -173,8 +175,8 @@ class Causes:
         if former is None and all(generation is None or generation < 0 for generation in generations):
             return causes  # no member shows that there was a rebalance before
         own_instance = now.members[own_id].instance_id if own_id in now.members else None
-        # A static leader that restarts gets its last assignment without a plan.  So this member may itself be
-        # the last leader although it led no round.
+        # A static leader that restarts gets its last assignment without a plan.  So this member may be the
+        # last leader, although its new process has led no round.
         if former == own_id:
             restarted = own_instance
         else:

@@ -94,7 +94,9 @@ def recover() -> Running | None:
         return None
     if _supervisor(saved) is None:
         if Path(saved.log).exists():
-            log.warning("the broker ended: %s (log: %s)", error_line(saved.log), saved.log)
+            # A kept log may have lines of earlier runs.
+            why = error_line(saved.log) if saved.temporary else "see its log"
+            log.warning("the broker ended: %s (log: %s)", why, saved.log)
         _clean_up(saved, keep_log=True)
         return None
     return saved
@@ -145,9 +147,9 @@ def _load_file() -> Running | None:
 
 
 def _clean_up(running: Running, *, keep_log: bool = False) -> None:
+    delete(running.pid)
     if running.temporary:
         clear(Path(running.data_dir), Path(running.log) if keep_log else None)
-    delete(running.pid)
     if running.project is not None:  # a killed supervisor has not removed its container
         docker.remove_container(running.project)
 

@@ -84,7 +84,7 @@ def option_as_usage_error(name: Callable[[str], str]) -> Iterator[None]:
 def without_figures(line: str) -> str:
     """Replace the numbers of a line by ``#``, so that a problem keeps its id while its figures change.
 
-    A number beside a letter, ``_`` or ``-`` is part of a name, and stays: ``2-orders-5``.
+    A number after a letter, ``_`` or ``-``, or before ``-``, is part of a name, and stays: ``2-orders-5``.
     """
     return re.sub(r"(?<![\w.,-])[\d.,]+(?![\d.,-])", "#", line)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -125,7 +126,10 @@ def _reset(value: Any) -> Reset:
 def _isolation(value: object) -> int:
     if type(value) is int and value in _ISOLATION.values():
         return value
-    return _ISOLATION[one_of("isolation_level", str(value).lower(), _ISOLATION)]
+    return _ISOLATION[one_of("isolation_level", str(value).lower().replace("-", "_"), _ISOLATION)]
+
+
+_IN_BRACKETS = re.compile(r"\[[^\[\]]+\](:[0-9]+)?")
 
 
 def check_servers(value: object) -> None:
@@ -136,7 +140,9 @@ def check_servers(value: object) -> None:
     for server in servers:
         address = server.rpartition("://")[2].strip() if isinstance(server, str) else ":"
         _, colon, port = address.rpartition(":")
-        if colon and "]" not in port and not is_port(port) and not _is_ipv6(address):
+        if (address.startswith("[") and not _IN_BRACKETS.fullmatch(address)) or (
+            colon and "]" not in port and not is_port(port) and not _is_ipv6(address)
+        ):
             raise wrong("bootstrap_servers", "HOST:PORT", server)
 
 

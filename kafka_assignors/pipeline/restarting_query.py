@@ -13,15 +13,16 @@ from kafka_assignors.pipeline.faults import is_slow_worker, pipeline_error
 log = logging.getLogger(__name__)
 
 PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-"""Pauses after the first failures.  Their number also limits the restarts because of slow Python workers."""
+"""Pauses after the first failures.  Their number also limits the restarts of a query that never worked."""
 
-_LONGEST_PAUSE_S = 60.0  # after more failures
+_LONGEST_PAUSE_S = 60.0  # after each later failure; after a longer run, failures are counted from 0 again
 
 
 class RestartingQuery:
     """Restarts a streaming query after a failure, with backoff.  The first start must succeed.
 
-    A query that never worked is restarted only if a worker of Spark did not start in time, at most six times.
+    A query that never worked is restarted at most six times, and only if a Python worker of Spark did not
+    start in time, or such a restart failed.
 
     Args:
         name: name in the log.
@@ -62,7 +63,7 @@ class RestartingQuery:
         """Restart the query if it failed and its pause is over; call this regularly.
 
         Raises:
-            PipelineError: the query failed, never worked, and is not to be restarted.
+            KafkaAssignorsError: the query failed, never worked, and is not to be restarted.
         """
         if self._running is not None:
             if self._running.query.isActive:
@@ -72,8 +73,12 @@ class RestartingQuery:
             return
         try:
             self._running = self._start()
-        except Exception as error:  # any failure may be temporary, and must not end the other queries
-            self._schedule_restart(pipeline_error(error, "the query does not start"))
+        except Exception as error:  # may be temporary, and must not end the other queries
+            failure = pipeline_error(error, "the query does not start")
+            never_worked = self._has_worked is not None and not self._has_worked(self._past)
+            if never_worked and self._failures >= len(PAUSES_S):
+                raise failure from error
+            self._schedule_restart(failure)
         else:
             log.info("%s: restarted", self._name)
             self.down = None

@@ -175,7 +175,7 @@ def local_session(
             "spark.sql.shuffle.partitions": str(max(2, cores or os.cpu_count() or 2)),
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
-            "spark.driver.extraJavaOptions": (f"-Dlog4j2.configurationFile={_LOG4J.as_uri()} {java_options}"),
+            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J.as_uri()} {java_options}",
             **STREAMING,
         }
         builder = SparkSession.builder.master(f"local[{cores or '*'}]").appName(name)

@@ -159,16 +159,17 @@ class History:
         return KnownForecast(ended_steps - 1, self.expected[ended_steps - 1], left)
 
     def scaled(self, factor: float) -> History:
-        """Multiply all counts by a factor, rounded.
+        """Multiply all counts by a factor.  Rounding errors of arrivals do not add up over the steps.
 
         Raises:
             ProblemError: the factor is not above 0, or there are too many records.
         """
         _above_0("scaled", factor)
         _refuse_too_many(self.records * factor)  # before they overflow int64
+        scaled = np.rint(np.cumsum(self.arrivals, axis=0) * factor)
         return replace(
             self,
-            arrivals=np.rint(self.arrivals * factor).astype(np.int64),
+            arrivals=np.diff(scaled.astype(np.int64), axis=0, prepend=0),
             start_lags=np.rint(self.start_lags * factor).astype(np.int64),
             expected=None if self.expected is None else self.expected * factor,
         )

@@ -13,7 +13,7 @@ from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.scenario import Parameter
 
 NO_DIFFERENCE = 0.15
-"""Two figures, except a yes or no, count as equal if they differ by less than this part of the larger one,
+"""Two figures, except a yes or no, count as equal if they differ by at most this part of the larger one,
 because simulated figures differ from measured ones by as much."""
 
 _APART = -math.log(1 - NO_DIFFERENCE) + 1e-9  # rounding must not decide

@@ -93,13 +93,15 @@ class OutcomeBuilder:
         self._served = float(read.sum())
 
     def build(self, now: float, *, settled: bool, series: bool) -> Outcome:
-        """Make the figures at the end of the simulation; ``settled`` as in `record_interval`, from now on."""
+        """Make the outcome at the end of the simulation; ``settled`` is as in `record_interval`."""
         history, scenario = self._history, self._scenario
         time_lags = self._levels.time_lags()
         at, lag, largest_member, unowned, members = np.array(self._steps).T
         r_scores = self._r_scores if self._r_scores[-1] else self._r_scores[:-1]
         left = float(lag[-1])
-        # A group that settles with the last event has no settled interval, so the lag at the end decides.
+        # The last interval may end just before the last arrival, because times are rounded.
+        drained = now if self._drained is None and left <= NOTHING else self._drained
+        # No interval follows the last event.  If the group settles with it, the lag at the end decides.
         unrecovered = any(not settled or left > max(level, NOTHING) for _since, level in self._unrecovered)
         recoveries = [*self._recoveries, *(now - since for since, _level in self._unrecovered)]
         return Outcome(
@@ -113,7 +115,7 @@ class OutcomeBuilder:
             arrived=history.records,
             served=self._served,
             left=left if left > NOTHING else 0.0,
-            drain_s=None if self._drained is None else self._drained - self._last_arrival,
+            drain_s=None if drained is None else max(drained - self._last_arrival, 0.0),
             recovery_s=None if unrecovered else max(recoveries, default=0.0),
             largest_lag=self._largest,
             mean_lag=self._lag_seconds / history.length_s,

@@ -175,8 +175,8 @@ def _reasons(
         reason = _compared(goal, contender, tier.ahead, situation)
         above = before.contenders[0]
         if not _differ(goal, contender, above):
-            reason += f" (less than {NO_DIFFERENCE:.0%} from {above.label} in the place above: "
-            reason += f"{_value(goal, above, situation)})"
+            reason += f" (on average less than {NO_DIFFERENCE:.0%} from {above.label} in the place above, "
+            reason += f"which has {_value(goal, above, situation)})"
         reasons.append(reason)
     if after and after.goal and after.ahead:
         goal, other = after.goal, after.contenders[0]
@@ -185,9 +185,9 @@ def _reasons(
         else:
             situation = _clearest(goal, after.ahead, other)
             reason = _compared(goal, contender, other, situation)
-            ahead = f"{_value(goal, after.ahead, situation)} for {after.ahead.label}"
-            reason += f": less than {NO_DIFFERENCE:.0%} apart, but {other.label} is further from {ahead}"
-            reasons.append(reason)
+            ahead = f"{after.ahead.label} ({_value(goal, after.ahead, situation)})"
+            reason += f": on average less than {NO_DIFFERENCE:.0%} apart, "
+            reasons.append(f"{reason}but {other.label} is further behind {ahead}")
         for cost in GOALS:
             is_worse = contender.levels[cost.figure] > other.levels[cost.figure]
             if cost.figure in COSTS and is_worse and _differ(cost, contender, other):

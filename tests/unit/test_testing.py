@@ -25,6 +25,17 @@ def test_invalid_plan_fails_and_shows_the_group() -> None:
         check_strategy(ToAStranger)
 
 
+def test_planner_that_raises_shows_the_group() -> None:
+    class Raises(ToTheFirst):
+        name = "raises"
+
+        def plan(self, group: Group, claims: Claims) -> Planned:
+            raise KeyError("x")
+
+    with pytest.raises(AssertionError, match=r"^Raises: KeyError\('x'\), Group\("):
+        check_strategy(Raises)
+
+
 def test_changing_plan_fails() -> None:
     turns = itertools.count()
 

@@ -42,13 +42,14 @@ class CoordinatorAccess(CoordinatorFacts):
     def attach(self) -> bool:
         """Find the coordinator that calls; return False if another one called before."""
         caller = _calling_coordinator()
-        if caller is not None and self._coordinator is None:
+        attached = self._live()
+        if caller is not None and attached is None:
             self._coordinator = weakref.ref(caller)
             self._client_rack = _client_rack_of(caller)
             remember_rounds(caller)
             record_metrics(caller)
             self.rejoin_causes = self.shared("rejoin_causes", self.rejoin_causes)
-        return caller is None or caller is self._live()
+        return caller is None or attached is None or caller is attached
 
     def shared(self, name: str, own: T) -> T:
         """Return the value shared by the consumer's strategies.  The first call sets it to ``own``."""

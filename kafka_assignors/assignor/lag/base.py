@@ -73,6 +73,7 @@ class LagAssignor(Assignor):
     def close(self) -> None:
         """End the threads.  The consumer's ``close()`` calls this."""
         self._closed = True
+        self._unavailable = "this instance belonged to a consumer that is closed: pass the class"
         if self._keeper is not None:
             self._keeper.close()
 

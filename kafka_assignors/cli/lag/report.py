@@ -106,7 +106,7 @@ class Report:
             "time_unknown": self.time_unknown,
             "unread_topics": self.unread_topics,
             "near_retention": len(self.near_retention),
-            **_rate_json(self.rate, self.lag),
+            **_rate_json(self.rate, rated_lag(self.lag, self.unknown)),
             "members": [
                 {
                     "id": member.member_id,
@@ -118,7 +118,10 @@ class Report:
                     "unknown": totals[member.member_id][1],
                     "lag": totals[member.member_id][2],
                     "time_lag_ms": _rounded(oldest(partitions_of[member.member_id])),
-                    **_rate_json(total_rate(partitions_of[member.member_id]), totals[member.member_id][2]),
+                    **_rate_json(
+                        total_rate(partitions_of[member.member_id]),
+                        rated_lag(totals[member.member_id][2], totals[member.member_id][1]),
+                    ),
                 }
                 for member in self.group.members
             ],
@@ -207,6 +210,11 @@ def total_rate(partitions: Collection[PartitionLag]) -> Rate | None:
     if any(partition.rate is None and partition.lag for partition in partitions):
         return None
     return total(partition.rate for partition in partitions if partition.rate is not None)
+
+
+def rated_lag(known: int, unknown: int) -> int | None:
+    """Return the lag to catch up with; None if it is unknown for some partitions and 0 for the others."""
+    return None if unknown and not known else known
 
 
 def _rate_json(rate: Rate | None, lag: int | None) -> dict[str, float | None]:

@@ -9,7 +9,7 @@ from rich.console import Group as Lines
 from rich.text import Text
 
 from kafka_assignors.cli.group_lag import PartitionLag
-from kafka_assignors.cli.lag.report import GroupsReport, Report, oldest, total_rate
+from kafka_assignors.cli.lag.report import GroupsReport, Report, oldest, rated_lag, total_rate
 from kafka_assignors.cli.tables import (
     MEMBERS,
     ROWS,
@@ -144,11 +144,10 @@ def _times(report: Report) -> list[str]:
 
 
 def _progress(rate: Rate, lag: int) -> str:
-    catch_up_s = rate.catch_up_s(lag)
     rates = f"in {rate.records_in:,.1f}/s, out {rate.records_out or 0:,.1f}/s"
     if not lag:
         return rates
-    if catch_up_s is None:
+    if (catch_up_s := rate.catch_up_s(lag)) is None:
         return f"{rates}: does not catch up"
     return f"{rates}: caught up in {duration(1000 * catch_up_s)}"
 
@@ -193,7 +192,7 @@ def _members(report: Report, names: Mapping[str, str], members: Iterable[GroupMe
             f"{owned:,}" if member.readable else "?",
             f"{lag:,}{'+?' * bool(unknown)}" if member.readable else "?",
             _age(oldest(partitions)) if member.readable else "?",
-            *_rates(total_rate(partitions), lag) * with_rates,
+            *_rates(total_rate(partitions), rated_lag(lag, unknown)) * with_rates,
         )
     return table
 
@@ -217,7 +216,7 @@ def _partitions(chosen: Collection[PartitionLag], names: Mapping[str, str]) -> C
             partition_name(*partition.tp),
             *["-" if number is None else f"{number:,}" for number in numbers],
             _age(oldest([partition])) + " !" * partition.near_retention,
-            *_rates(partition.rate, partition.lag or 0)[-1:] * with_rates,
+            *_rates(partition.rate, partition.lag)[-1:] * with_rates,
             *["-" if partition.member_id is None else names[partition.member_id]] * with_members,
         )
     return table
@@ -258,7 +257,7 @@ def _groups(
             f"{len(report.partitions):,}",
             f"{report.lag:,}{'+?' * bool(report.unknown)}",
             _age(report.time_lag_ms) + " !" * bool(report.near_retention),
-            *_rates(report.rate, report.lag) * with_rates,
+            *_rates(report.rate, rated_lag(report.lag, report.unknown)) * with_rates,
         )
     parts: list[Text | Columns | Lines] = [Text(f"{current.time[11:19]} UTC")] if timed else []
     parts += [Text(why, style="yellow") for why in current.problems.values()]
@@ -277,13 +276,13 @@ def _seconds(time_s: float | None) -> str:
     return _age(None if time_s is None else 1000 * time_s)
 
 
-def _rates(rate: Rate | None, lag: int) -> list[str]:
+def _rates(rate: Rate | None, lag: int | None) -> list[str]:
     """Return the cells of the columns ``_RATES``."""
     if rate is None:
         return ["-"] * len(_RATES)
     return [
         f"{rate.records_in:,.1f}",
         "-" if rate.records_out is None else f"{rate.records_out:,.1f}",
-        _seconds(rate.catch_up_s(lag)),
+        _seconds(None if lag is None else rate.catch_up_s(lag)),
         _seconds(rate.commit_unchanged_s),
     ]

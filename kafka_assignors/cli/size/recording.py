@@ -82,21 +82,20 @@ def load_at_end(recorded: Recorded, recording: RecordingRequest, request: SizeRe
     if ended := int(recorded.ended.sum()):
         notes.append(f"{counted(ended, 'partition')} ended long before the recording did: no load is assumed")
     later = later_arrivals(history, _end(history), request.horizon_s)
-    known = 0 if later is None else int((~np.isnan(later[0])).sum())
+    forecasts = None
     if later is None:
         notes.append(
             f"the horizon of {duration(1000 * request.horizon_s)} cannot be divided into two or more parts "
-            f"of whole steps of the recording, at most {MOST_STEPS_AHEAD:,} in all: "
+            f"of whole steps, at most {MOST_STEPS_AHEAD:,} of the model in all: "
             "the last arrivals are assumed to continue"
         )
-    elif known < history.partitions:
-        short = counted(history.partitions - known, "partition")
-        notes.append(
-            f"the recording is too short to forecast {short}: the last arrivals are assumed to continue"
-        )
-    if later is not None and known:
-        steps += [np.where(np.isnan(part), steps[0], part) for part in later[1:]]
-    forecasts = Forecasts("the load model", known, request.horizon_s) if known else None
+    elif np.isnan(later).any():  # all partitions have a history of the same length
+        notes.append("the recording is too short for forecasts: the last arrivals are assumed to continue")
+    else:
+        steps += list(later[1:])
+        forecasts = Forecasts("the load model", history.partitions, request.horizon_s)
+    for step in steps:
+        step[recorded.ended] = 0.0
     return GroupLoad(
         history=history_of(
             request.group_id,

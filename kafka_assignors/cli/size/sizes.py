@@ -157,10 +157,11 @@ class GroupSizes:
         A cooperative member revokes a partition in one round; another member gets it in the next.  A member
         that is busy between the rounds joins late, so several looks may lie between them.
         """
-        *before, now = (report for _, report in self._looks)
+        now = self._looks[-1][1]
         topics = {topic for member in now.group.members for topic in member.topics}
-        owned = [{p.tp for p in look.partitions if p.owner is not None} for look in (*before, now)]
-        return sum(tp.topic in topics for tp in set().union(*owned[:-1]) - owned[-1])
+        ever = {p.tp for _, look in self._looks for p in look.partitions if p.owner is not None}
+        owned = {p.tp for p in now.partitions if p.owner is not None}
+        return sum(tp.topic in topics for tp in ever - owned)
 
     def _stopped(self, now: Report) -> list[str]:
         """Return a note if all or some partitions do not seem to be read, because then no size helps."""

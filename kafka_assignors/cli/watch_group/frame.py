@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from textwrap import wrap
@@ -141,7 +141,7 @@ class Frame:
         return _fitted(names, {2, 3}, [cells for _, cells in rows], OF_MEMBERS.get(sort, "member"), width)
 
     def partitions(self, sort: Sort, width: int) -> Rows:
-        """Return a row for each partition: name, lag, owner."""
+        """Return a row for each partition: name, lag, owner; during a rebalance, the owner before it."""
         owners = owner_names(self.last.snapshot.group) if self.rebalancing_s is None else self.owners
         lags = self.last.lag.lags
         tps = sorted({*owners, *self.last.partitions})
@@ -150,8 +150,9 @@ class Frame:
         elif sort is Sort.OWNER:
             tps.sort(key=lambda tp: owners.get(tp, ""))
         cells = [[partition_name(*tp), _sum([tp], lags), label(owners.get(tp, "-"))] for tp in tps]
-        sorted_by = OF_PARTITIONS.get(sort, "partition")
-        return _fitted(["partition", "lag", "member"], {1}, cells, sorted_by, width)
+        member = "member" if self.rebalancing_s is None else "member before"
+        sorted_by = member if sort is Sort.OWNER else OF_PARTITIONS.get(sort, "partition")
+        return _fitted(["partition", "lag", member], {1}, cells, sorted_by, width, shorten=middle)
 
     def _totals(self) -> str:
         group = self.last.snapshot.group
@@ -182,11 +183,20 @@ class Frame:
         causes = causes_in_words(rebalance)
         if len(self.rebalances) > 1 and [cause.cause for cause in rebalance.causes] == [Cause.SECOND_ROUND]:
             causes += f" after {causes_in_words(self.rebalances[-2])}"
-        return f"last rebalance {time_of_day(rebalance.time_s, now_s)}, {facts_of(rebalance)}: {causes}"
+        what = "last rebalance" if rebalance.is_certain else "last change"
+        return f"{what} {time_of_day(rebalance.time_s, now_s)}, {facts_of(rebalance)}: {causes}"
 
 
-def _fitted(names: list[str], numbers: set[int], cells: list[list[str]], sorted_by: str, width: int) -> Rows:
-    """Fit a table into a width: shorten names and hosts in the middle, and cut the last column."""
+def _fitted(
+    names: list[str],
+    numbers: set[int],
+    cells: list[list[str]],
+    sorted_by: str,
+    width: int,
+    *,
+    shorten: Callable[[str, int], str] = cut,
+) -> Rows:
+    """Fit a table into a width: shorten names and hosts in the middle, and the last column by ``shorten``."""
     titles = [f"{name} ▼" if name == sorted_by else name for name in names]
     widths = [max([cell_len(title), *(cell_len(row[i]) for row in cells)]) for i, title in enumerate(titles)]
     texts = [i for i in range(len(names) - 1) if i not in numbers]
@@ -201,7 +211,7 @@ def _fitted(names: list[str], numbers: set[int], cells: list[list[str]], sorted_
     fitted = []
     for row in cells:
         kept = [text if i in numbers else middle(text, widths[i]) for i, text in enumerate(row[:-1])]
-        fitted.append([*kept, cut(row[-1], widths[-1])])
+        fitted.append([*kept, shorten(row[-1], widths[-1])])
     return Rows([Column(title, widths[i], i in numbers) for i, title in enumerate(titles)], fitted)
 
 

@@ -15,7 +15,7 @@ from kafka_assignors.plan import TopicPartition, shown
 from kafka_assignors.plan.cause import Cause, RebalanceCause
 
 _MOVE_LINES = 20  # maximum lines about the moves of one rebalance
-_UNKNOWN = "unknown: nothing that a broker describes has changed"
+_UNKNOWN = "unknown: neither members, subscriptions nor topics have changed"
 
 
 def rebalance_lines(rebalance: SeenRebalance, width: int, now_s: float) -> Iterator[Text]:
@@ -71,13 +71,13 @@ def _cause(cause: RebalanceCause) -> str:
         return _UNKNOWN
     if cause.cause is Cause.GONE:  # the broker does not describe whether a member left or was lost
         return cut_uuids(f"left or lost{str(cause).removeprefix('gone')}")
-    return cut_uuids(str(cause))
+    return str(cause) if cause.cause.value.startswith("topic-") else cut_uuids(str(cause))
 
 
 def facts_of(rebalance: SeenRebalance) -> str:
     """Return the number of moves, the duration, the number of generations, and a change of strategy."""
     if not rebalance.is_certain:
-        return "no rebalance seen"
+        return "perhaps without a rebalance"
     facts = [f"{len(rebalance.moves):,} moved"]
     if rebalance.began_s is None:
         facts.append(f"within {max(rebalance.time_s - rebalance.after_s, 0):.0f} s")
@@ -107,7 +107,7 @@ def _moves(moves: Iterable[SeenMove], width: int) -> Iterator[str]:
         taker = middle(new, names_width - cell_len(giver))
         yield f"  {listed}  {giver} → {taker}: {why.value}"
     if rest := sum(len(partitions) for _, partitions in largest[_MOVE_LINES:]):
-        yield f"  … and {counted(rest, 'partition')} between other members"
+        yield f"  … and {counted(rest, 'more partition')}"
 
 
 def time_of_day(time_s: float, now_s: float) -> str:

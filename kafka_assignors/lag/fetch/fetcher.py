@@ -148,8 +148,7 @@ class LagFetcher:
             link = self._link
         new.shut()  # another thread made a link, or closed the fetcher
         if link is None:
-            self._check_open()
-            raise LagUnreachableError(_LOST)
+            raise LagClosedError("the lag fetcher is closed")
         return link
 
     def _check_open(self) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.pipeline.backtest.grid import Trial
+from kafka_assignors.pipeline.faults import pipeline_error
 from kafka_assignors.simulation import History, Outcome, Series, simulate
 
 if TYPE_CHECKING:
@@ -140,13 +141,13 @@ def run_trials(
                     seen.add(result.number)
                     yield result
             for error in filter(None, (job.exception() for job in done)):
-                raise KafkaAssignorsError(
-                    f"Spark gave up after {len(seen):,} of {len(trials):,} scenarios: {_one_line(str(error))}"
-                ) from error
+                what = f"Spark gave up after {len(seen):,} of {len(trials):,} scenarios"
+                raise pipeline_error(error, what) from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         while not all(job.done() for job in jobs):  # Ctrl-C, a job failed, or the caller closed the generator
-            context.cancelJobsWithTag(tag)  # more than once: a job may begin only now
+            with suppress(Exception):  # if Spark has ended, so do the jobs
+                context.cancelJobsWithTag(tag)  # more than once: a job may begin only now
             wait(jobs, _POLL_S)
     if len(seen) != len(trials):
         raise KafkaAssignorsError(f"Spark returned {len(seen):,} results of {len(trials):,} scenarios")
@@ -180,7 +181,7 @@ def _simulate_group(
     columns = spark.createDataFrame(schema(SERIES).empty_table()).schema
     series = spark.range(0, len(trials), 1, len(trials)).mapInArrow(simulate_each, columns)
     if series_to is not None:
-        # Few tasks write the files.  If an executor is lost, many tasks simulate its scenarios again.
+        # A shuffle, not coalesce: few tasks write, but many simulate, also after the loss of an executor.
         files = -(-len(trials) // _SCENARIOS_PER_FILE)
         series = series.repartition(files, "scenario").sortWithinPartitions("scenario", "at_s")
         series.persist(StorageLevel.DISK_ONLY)

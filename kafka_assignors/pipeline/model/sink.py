@@ -158,6 +158,7 @@ class LoadSink:
         check_age(storage, CHECKPOINT, "load/", self._newest_landed(), LEARN_AGAIN)
         for folder in storage.folders("load"):
             if folder.startswith(_STAGING):
+                storage.remove(f"load/{folder}/mark")  # first: ``land`` lists the rows, then looks for it
                 storage.remove(f"load/{folder}")
         names = tuple(bound["writers"])
         return bound["token"], names, tuple(name for name in self._writers if name not in names)

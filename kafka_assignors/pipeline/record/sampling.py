@@ -99,7 +99,7 @@ def pattern(name: str, given: str | None) -> Pattern[str] | None:
     """
     try:
         return None if given is None else re.compile(given)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise wrong(name, f"a regular expression ({error})", given) from error
 
 

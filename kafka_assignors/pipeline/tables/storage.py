@@ -17,6 +17,7 @@ from kafka_assignors.errors import PipelineError
 
 _ATOMIC_AT_CLOSE = ("s3a", "gs")
 _AT_ONCE = 8 << 20  # bytes
+_GLOB = re.compile(r"[\\{}\[\]*?]")  # makes Spark read a name as a pattern
 _SPECIAL = re.compile(r"[\\{}\[\]*?^]")  # special characters of Hadoop's patterns
 
 
@@ -42,10 +43,8 @@ class Storage:
             self._files = self._path.getFileSystem(self._settings)
         except Exception as error:
             raise PipelineError(f"cannot use the folder {root}: {_why(error)}") from error
-        if not escapes and (special := _SPECIAL.search(self.at(""))):
-            raise PipelineError(
-                f"cannot use the folder {root}: Spark reads {special[0]!r} in it as a pattern"
-            )
+        if not escapes and (special := _GLOB.search(path := self.at(""))):
+            raise PipelineError(f"cannot use the folder {path}: Spark reads {special[0]!r} as a pattern")
 
     def at(self, name: str) -> str:
         """Return the full name of a path under the root, with its scheme."""

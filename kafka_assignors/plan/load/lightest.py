@@ -42,11 +42,11 @@ def lightest(
 
     The search first makes exchanges that keep the rule, starting from ``owners``.  It ends if the load is
     then near the bound and not above that of the greedy plan (KIP-169's).  Otherwise it does the same from a
-    plan that deals all partitions by lag and from the greedy plan, and searches a small group exactly.  Plans
-    that break the rule, even the greedy one, are ignored.  The result is no worse than a greedy plan that
-    keeps the rule.
+    plan that deals all partitions by lag and from the greedy plan, and searches a small group exactly.  A
+    greedy plan that breaks the rule is ignored.   The result is no worse than a greedy plan that keeps the
+    rule.
     """
-    goal = bound + bound // TOLERANCE  # no plan is better than this by more than the tolerance
+    goal = bound + bound // TOLERANCE  # the bound, which no plan beats, plus the tolerance
     greedy_load = None  # None: the greedy plan does not keep the rule
     if rule.allows(greedy, owners):
         greedy_load = int(problem.loads(greedy).max(initial=0))
@@ -60,8 +60,6 @@ def lightest(
         if greedy_load is not None:
             starts.append(greedy)
         for start in starts:
-            if not rule.allows(start, owners):
-                continue
             plan = WorkingPlan(problem, start)
             descend(plan, rule, goal, budget)
             if plan.load < load:

@@ -57,9 +57,9 @@ def balanced_owners(history: TaskHistory, standing: Vector, subtopologies: list[
 
     Goals in order: balance, in total and in each subtopology; the fewest tasks that leave their standing
     owner; of those, the fewest without a copy at the new owner.  The first two are exact.  With a balance
-    factor above 1 no task leaves its standing owner if members can be within the factor without it.
-    Otherwise, of the moves that a factor of 1 would take, only those are made that the balance factor asks
-    for.
+    factor above 1 no task leaves its standing owner if members are within the factor once the other tasks are
+    dealt (``without_moves``).  Otherwise, of the moves that a factor of 1 would take, only those are made
+    that the balance factor asks for.
 
     The total includes ``base``: by member, its tasks of other subtopologies.  If ``base`` itself is beyond
     the factor, balance in total ranks before balance in each subtopology: the tasks fill up the members'

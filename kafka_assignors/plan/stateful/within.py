@@ -32,16 +32,18 @@ def is_within(cells: Matrix, base: Vector, factor: int) -> bool:
 
 
 def without_moves(history: TaskHistory, standing: Vector, mine: Mask, base: Vector) -> Vector:
-    """Return the standing owners, and an owner for each other task of ``mine``: the least loaded member.
+    """Return the standing owners, and an owner for each other task of ``mine``.
 
-    Of members with equal loads, the one with the fewest tasks of the subtopology, then one with a copy.
+    A task goes to the member with the fewest tasks, those of its subtopology counted twice; among equals to
+    the one with the fewest in all, then to one with a copy.
     """
     target: Vector = standing.copy()
     cells = history.counts(target)
     loads = base + cells.sum(axis=0)
     for task in np.flatnonzero(mine & (target == NO_MEMBER)).tolist():
         row, ready = cells[history.sub[task]], history.ready[task]
-        member = min(range(len(base)), key=lambda m: (loads[m], row[m], history.process[m] not in ready, m))
+        both = loads + row
+        member = min(range(len(base)), key=lambda m: (both[m], loads[m], history.process[m] not in ready, m))
         target[task] = member
         row[member] += 1
         loads[member] += 1

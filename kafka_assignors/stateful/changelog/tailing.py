@@ -192,15 +192,13 @@ class Tailing:
     def _apply(self, tailed: TailedCopy, records: Iterable[Any]) -> None:
         tailed.heard = True
         for portion, size in portions(records):
-            if tailed not in self.kept:
-                return
             if tailed.waiter is None:
                 self._rate_limit.took(size)
             changes = [(record.key, record.value) for record in portion if record.key]
             before = tailed.copy.store
             self.kept.guard(tailed, partial(tailed.copy.apply, changes, portion[-1].offset + 1))
-            if tailed.copy.store is not before:
-                return  # the copy was wiped and restarts
+            if tailed not in self.kept or tailed.copy.store is not before:
+                return  # the copy was given up, or was wiped and restarts
             self.applied += len(changes)
             task = tailed.copy.task
             self.applied_to[task] = self.applied_to.get(task, 0) + len(changes)
@@ -287,12 +285,12 @@ class Tailing:
             self._on_restored(tailed.copy, tailed.waiter)
 
     def _flush_one(self) -> None:
+        """Flush the copy that was flushed longest ago, if it is due."""
         now = self._clock()
-        for tailed in self.kept:
-            if now - tailed.flushed_at >= _FLUSH_EVERY_S:
-                tailed.flushed_at = now
-                self.kept.guard(tailed, partial(_flush, tailed))
-                return
+        tailed = min(self.kept, key=lambda tailed: tailed.flushed_at, default=None)
+        if tailed is not None and now - tailed.flushed_at >= _FLUSH_EVERY_S:
+            tailed.flushed_at = now
+            self.kept.guard(tailed, partial(_flush, tailed))
 
 
 def _flush(tailed: TailedCopy) -> None:

@@ -86,14 +86,14 @@ class _Producer(KafkaProducer):
 
 
 class ChangelogWriter:
-    """A producer that waits for all in-sync replicas, and is created anew after an error.
+    """A producer that waits for all in-sync replicas, and is created anew after an error that may pass.
 
     Args:
         client: settings of the connection.
         patience_s: seconds until a record is given up.
         max_request_size: bytes of the largest record.
         compression: codec; None: no compression.
-        shutdown: records that are not acknowledged at its deadline are dropped.
+        shutdown: records that are not acknowledged when its time for commits is over are dropped.
         connect: makes a producer.
     """
 
@@ -107,7 +107,7 @@ class ChangelogWriter:
         shutdown: Shutdown | None = None,
         connect: Callable[..., KafkaProducer] = _Producer,
     ) -> None:
-        delivery_ms = round(1000 * patience_s * 3 / 4)  # with `max_block_ms`, no longer than the patience
+        delivery_ms = round(1000 * patience_s * 3 / 4)  # plus `max_block_ms`: at most the patience
         self._patience_s = patience_s
         self._shutdown = shutdown or Shutdown()
         # Without topic creation, else a deleted changelog would come back.
@@ -152,8 +152,10 @@ class ChangelogWriter:
         ranges: dict[TopicPartition, WrittenRange] = {}
         for portion in _portions(changes):
             with self._errors_of(portion):
-                # Before ``allowed``, because it may take as long as a lease.
+                # Before ``allowed``, because these may take as long as a lease.
                 producer = self._ensure_producer(until - time.monotonic())
+                for topic in {partition.topic for partition, _, _ in portion}:
+                    producer.partitions_for(topic)  # else ``send`` waits for the topic's metadata
             if not allowed():
                 raise ChangelogUnreachableError("the lease has run out: other members may own the tasks")
             with self._errors_of(portion):

@@ -108,7 +108,7 @@ def test_failed_removal_is_an_error(spark: SparkSession, tmp_path: Path) -> None
         ("s3a://bucket/pipeline", r"S3AFileSystem.*--packages, such as org\.apache\.hadoop:hadoop-aws"),
         ("no-such://pipeline", r"No FileSystem for scheme"),
         ("", r"empty"),
-        ("/data/team[a]", r"cannot use the folder /data/team\[a\]: Spark reads '\[' in it as a pattern"),
+        ("/data/team[a]", r"cannot use the folder file:/data/team\[a\]: Spark reads '\[' as a pattern"),
     ],
 )
 def test_unknown_storage_is_an_error_of_one_line(spark: SparkSession, root: str, message: str) -> None:

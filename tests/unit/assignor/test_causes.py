@@ -146,6 +146,19 @@ def test_running_member_with_a_new_id_rejoined(name: str, leader: str, group: Gr
     assert group.round() == [f"rejoined ({name}2)", f"gone ({name})"]
 
 
+def test_last_leader_is_gone_after_it_led_one_rebalance() -> None:
+    """This leader led before it, and its generation was then two lower."""
+    group = GroupOfMembers()
+    for name in "ab":
+        group.join(name)._access.generation = lambda: group.generation  # type: ignore[method-assign]
+    group.settled()
+    group.leader = "b"
+    group.round()
+    del group.members["b"]
+    group.leader = "a"
+    assert group.round()[:2] == ["gone (b)", "leader-changed (a)"]
+
+
 def test_new_process_with_the_client_id_of_the_missing_member_rejoined() -> None:
     a, b, b2 = ids("a", "b", "b")
     group = GroupOfMembers()

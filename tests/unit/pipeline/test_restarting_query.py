@@ -204,6 +204,20 @@ def test_query_is_restarted_six_times_if_a_worker_of_spark_is_slow_before_it_wor
         query.check()
 
 
+def test_query_that_never_worked_and_does_not_start_again_is_given_up_after_six_attempts() -> None:
+    """A damaged checkpoint or a missing right ends the pipeline before the first batch."""
+    clock, streams, failures = Clock(0.0), list[Stream](), list[str]()
+    query = RestartingQuery("load", starting(streams, failures), clock, has_worked=lambda done: done < 0)
+    streams[0].fail("Python worker failed to connect back.")
+    failures += ["the checkpoint is damaged"] * 9
+    for _ in range(6):
+        query.check()
+        clock.now += 60
+    with pytest.raises(PipelineError, match="the checkpoint is damaged"):
+        query.check()
+    assert len(failures) == 3
+
+
 def test_query_that_ends_by_itself_before_it_worked_is_named() -> None:
     streams = list[Stream]()
     query = RestartingQuery("load", starting(streams, []), Clock(0.0), has_worked=lambda done: done > 1)

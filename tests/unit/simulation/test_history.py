@@ -99,6 +99,17 @@ def test_scaled_and_cut_histories_keep_all_fields_consistent() -> None:
             made.scaled(factor)
 
 
+@pytest.mark.parametrize("factor", [0.1, 0.4, 0.5, 1.4, 1.5, 3])
+def test_scaled_history_of_few_records_has_the_scaled_sum(factor: float) -> None:
+    """Rounded for itself, a step with one record would have none at 0.5, and still one at 1.4."""
+    arrivals = np.random.default_rng(1).poisson(0.6, (600, 5))
+    made = History("g", 1.0, {"t": 5}, arrivals, np.zeros(5, np.int64))
+    scaled = made.scaled(factor).arrivals
+    assert scaled.dtype == np.int64
+    assert scaled.min() >= 0
+    assert np.abs(scaled.sum(axis=0) - arrivals.sum(axis=0) * factor).max() <= 0.5
+
+
 def test_history_can_be_pickled() -> None:
     made = history([1, 2], [3, 4], start=[5, 6])
     again = pickle.loads(pickle.dumps(made))  # noqa: S301  # our own bytes

@@ -98,9 +98,13 @@ def test_reasons_compare_to_the_best_and_mention_a_close_strategy_above() -> Non
         ("mean lag 100 records, 200 for b",),
         (
             "mean lag 200 records, 100 for a",
-            "time lag (p99) 35.0 s, 36.0 s for c: less than 15% apart, but c is further from 30.0 s for a",
+            "time lag (p99) 35.0 s, 36.0 s for c: on average less than 15% apart, "
+            "but c is further behind a (30.0 s)",
         ),
-        ("time lag (p99) 36.0 s, 30.0 s for a (less than 15% from b in the place above: 35.0 s)",),
+        (
+            "time lag (p99) 36.0 s, 30.0 s for a "
+            "(on average less than 15% from b in the place above, which has 35.0 s)",
+        ),
     ]
 
 

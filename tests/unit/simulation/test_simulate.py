@@ -12,7 +12,7 @@ import pytest
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.plan.load.skew import RebalanceOnSkew
-from kafka_assignors.simulation import Outcome, Pauses, Scenario, Strategy, parse_churn, simulate
+from kafka_assignors.simulation import History, Outcome, Pauses, Scenario, Strategy, parse_churn, simulate
 from kafka_assignors.simulation.churn import ChurnStep
 from kafka_assignors.simulation.consumption import Consumption
 from kafka_assignors.simulation.group import GroupModel
@@ -51,6 +51,14 @@ def test_backlog_without_arrivals_drains_in_records_over_rate() -> None:
     assert (outcome.largest_lag, outcome.mean_lag) == (100, near(95))  # within the first second
     assert outcome.largest_member_lag == 100
     assert (outcome.moved, outcome.r_score, outcome.rebalances, outcome.pause_s) == (0, 0, 0, 0)
+
+
+def test_history_of_one_step_whose_last_interval_is_rounded_short_is_drained() -> None:
+    made = History("g", 7.7, {"t": 2}, np.array([[5, 5]]), np.zeros(2, np.int64), service_rate=1000.0)
+    pauses = Pauses(heartbeat_s=0, join_s=0.001, refetch_s=0, warm_up_s=0, session_timeout_s=6, continuous=1)
+    scenario = Scenario("h", COOPERATIVE, 1, churn=parse_churn("join@2.403"), pauses=pauses)
+    outcome = simulate(made, scenario)
+    assert (outcome.left, outcome.drain_s) == (0, near(0))
 
 
 def test_backlog_with_arrivals_drains_in_lag_over_spare_rate() -> None:

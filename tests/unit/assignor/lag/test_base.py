@@ -368,6 +368,15 @@ def test_repr_hides_secrets() -> None:
     assert "hunter2" not in str(refused.value)
 
 
+def test_instance_of_a_closed_consumer_plans_without_lag_and_says_why(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assignor = CooperativeLagAwareAssignor(lag_source=LagSource(KIP))
+    assignor.close()
+    assignor.assign(cluster({"t": 3}), [member("c0")])
+    assert "belonged to a consumer that is closed: pass the class" in caplog.text
+
+
 def test_close_is_allowed_twice_and_before_use() -> None:
     assignor = LagAwareAssignor(lag_source=LagSource())
     assignor.close()

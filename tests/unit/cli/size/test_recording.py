@@ -98,10 +98,11 @@ def test_what_a_recording_does_not_have_is_noted() -> None:
     assert load.forecasts is None
     assert load.notes == (
         "the lag of 1 partition is unknown and counts as none",
-        "the recording is too short to forecast 2 partitions: the last arrivals are assumed to continue",
+        "the recording is too short for forecasts: the last arrivals are assumed to continue",
     )
     ended = load_at_end(replace(recorded, ended=np.array([False, True])), members, REQUEST)
     assert ended.notes[0] == "1 partition ended long before the recording did: no load is assumed"
+    assert (ended.history.arrivals[:, 1] == 0).all()
     shorter = load_at_end(recorded, members, replace(REQUEST, horizon_s=45.0))
     assert shorter.notes[1].startswith("the horizon of 45s cannot be divided into two or more parts")
     with pytest.raises(HistoryError, match="give --rate"):

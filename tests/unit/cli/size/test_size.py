@@ -565,6 +565,8 @@ def test_log_repeats_no_note_whose_figures_change() -> None:
     assert second.problems["hot orders-4"].startswith("orders-4 receives 1,500.0 records/s")
     stuck, other = (first.with_notes(f"orders-{number}: records wait") for number in (5, 7))
     assert stuck.problems.keys() != other.problems.keys()
+    stuck, other = (first.with_notes(f"{number}-orders-3: records wait") for number in (1, 2))
+    assert stuck.problems.keys() != other.problems.keys()
     late, later = (replace(first, oldest_s=seconds) for seconds in (59.0, 61.0))
     assert late.problems.keys() == later.problems.keys()
     assert late.problems["late"].startswith("the oldest unread record has waited 59s, longer than the target")

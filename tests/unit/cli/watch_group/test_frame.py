@@ -55,14 +55,14 @@ RESTARTED = [snapshot(at, member(f"a-{at}", "orders-0", instance="a")) for at in
         ),
         (
             [snapshot(0, *TWO), snapshot(1, *LATER)],
-            "unknown: nothing that a broker describes has changed; 0 moved",
+            "unknown: neither members, subscriptions nor topics have changed; 0 moved",
         ),
         (
             [snapshot(0, *TWO), snapshot(2, *TWO, state="PreparingRebalance"), snapshot(5, *THREE)],
             "took about 3 s, 2 generations",
         ),
         ([snapshot(0, *TWO, strategy="range"), snapshot(1, *THREE)], "range → cooperative-sticky"),
-        (RESTARTED, "12:00:01  restarted (a); no rebalance seen"),
+        (RESTARTED, "12:00:01  restarted (a); perhaps without a rebalance"),
     ],
     ids=["missing member", "unknown cause", "known begin", "other strategy", "static member restarted"],
 )
@@ -83,7 +83,7 @@ def test_large_rebalance_lists_the_largest_moves() -> None:
     after = [member(f"m{n:02}", f"orders-{(n + 1) % 30}") for n in range(30)]
     lines = log(frame(look(snapshot(0, *before)), look(snapshot(1, *after)))).splitlines()
     assert len(lines) == 1 + 20 + 1
-    assert lines[-1] == "  … and 10 partitions between other members"
+    assert lines[-1] == "  … and 10 more partitions"
 
 
 def test_partition_without_known_lag_leaves_a_mark() -> None:
@@ -129,6 +129,20 @@ def test_group_of_the_new_protocol_has_an_epoch() -> None:
     assert current.rebalancing_s == START
     unknown = GroupState("billing", "Consumer", "", (), {})
     assert "does not describe its members" in head(frame(look(replace(snapshot(0), group=unknown))))
+
+
+def test_owners_of_partitions_are_shortened_in_the_middle() -> None:
+    """Their ids differ at the end."""
+    long = [member(f"my-application-client-7-{n}a2b3c4d", f"orders-{n}") for n in range(2)]
+    rows = frame(look(snapshot(0, *long))).partitions(Sort.NAME, 44)
+    names = [cells[2] for cells in rows.cells if cells[2] != "-"]
+    assert len({*names}) == 2
+
+
+def test_owners_during_a_rebalance_are_those_before_it() -> None:
+    rebalancing = replace(snapshot(1), group=replace(snapshot(1).group, state="PreparingRebalance"))
+    current = frame(look(snapshot(0, *TWO)), look(rebalancing))
+    assert [column.name for column in current.partitions(Sort.OWNER, 80).columns][-1] == "member before ▼"
 
 
 def test_hosts_are_shortened_if_names_are_no_wider_than_their_title() -> None:

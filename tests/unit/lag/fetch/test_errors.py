@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
+from pathlib import Path
+
 import pytest
 from kafka.errors import (
     InvalidReceiveError,
@@ -10,8 +13,9 @@ from kafka.errors import (
     RequestTimedOutError,
 )
 
+from kafka_assignors.cli.connection import connection_error
 from kafka_assignors.errors import LagUnreachableError
-from kafka_assignors.lag.fetch.errors import is_denial, lag_error, replaces
+from kafka_assignors.lag.fetch.errors import is_denial, lag_error, reason, replaces
 
 
 @pytest.mark.parametrize("timeout", [KafkaTimeoutError, RequestTimedOutError])
@@ -31,6 +35,29 @@ def test_connection_that_ends_in_the_tls_handshake_is_no_denial() -> None:
     assert isinstance(lag_error(error), LagUnreachableError)
     assert "ends in the TLS handshake" in str(lag_error(error))
     assert is_denial(KafkaConnectionError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"))
+
+
+def test_unusable_tls_files_are_not_blamed_on_the_cluster(tmp_path: Path) -> None:
+    """kafka-python raises OpenSSL's error as it is only while it loads the files."""
+    (tmp_path / "ca.pem").write_text("no certificate")
+    with pytest.raises(ssl.SSLError) as caught:
+        ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+    assert str(lag_error(caught.value)).startswith("this client cannot use its TLS files: ")
+    assert connection_error("a:1", caught.value).startswith("this client cannot use its TLS files: ")
+    assert is_denial(caught.value), "a retry cannot help"
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (999, "unknown error 999"),
+        (-1, "unknown error -1"),
+        (3, "no such partition"),
+        (5, "LeaderNotAvailable"),
+    ],
+)
+def test_error_code_has_a_reason(code: int, text: str) -> None:
+    assert reason(code) == text
 
 
 def test_other_protocol_suggests_tls() -> None:

@@ -311,6 +311,18 @@ def test_flush_ends_the_doubt_after_a_wipe_only_for_a_standby(bench: Bench, wait
     assert (copy.checkpointed, copy.in_doubt) == (1, waiter is not None)
 
 
+def test_each_of_many_copies_is_flushed_in_turn(bench: Bench) -> None:
+    """With one flush a turn, the first copies are due again before the last ones had their turn."""
+    copies = [bench.begin(task) for task in (S0, S1, S2)]
+    for partition in range(3):
+        bench.consumer.write(partition, b"a")
+    bench.tailing.read()
+    for _ in range(3):
+        bench.now += 31.0
+        bench.tailing.read()
+    assert [copy.checkpointed for copy in copies] == [1, 1, 1]
+
+
 def test_copy_without_room_does_not_stop_the_others(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = bench.begin(S0), bench.begin(S1)
     for partition in (0, 1):
@@ -318,7 +330,7 @@ def test_copy_without_room_does_not_stop_the_others(bench: Bench, monkeypatch: p
     fail_once(monkeypatch, StateFullError("no room"), first.store)
     bench.turn()
     assert [task for task, _ in bench.failed] == [S0]
-    assert bench.copies == [second]
+    assert (bench.copies, bench.tailing.applied, bench.tailing.applied_to) == ([second], 1, {S1: 1})
     assert second.store.get(b"a") == b"0"
     with bench.state_dir.claim(S0):
         pass  # the directory is released

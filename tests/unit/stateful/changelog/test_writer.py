@@ -38,6 +38,7 @@ class Producer:
     ) -> None:
         self.config = config
         self.sent: list[tuple[int, bytes]] = []
+        self.known: set[str] = set()  # topics whose metadata was waited for
         self.pending: list[bytes] = []
         self.closed = False
         self.dropped = False
@@ -52,8 +53,13 @@ class Producer:
         self.dropped = True
         self.pending.clear()
 
+    def partitions_for(self, topic: str) -> set[int]:
+        self.known.add(topic)
+        return {0, 1}
+
     def send(self, topic: str, value: bytes | None, key: bytes, partition: int) -> Any:
         assert not self.closed
+        assert topic in self.known, "`send` would wait for the metadata, after `allowed`"
         if key in self._refuses:
             raise self._refuses[key]
         self.sent.append((partition, key))
@@ -178,7 +184,7 @@ def test_lease_is_asked_after_connecting() -> None:
         ours.write(CHANGES)
     with pytest.raises(ChangelogUnreachableError, match="lease has run out"):
         ours.write(CHANGES, lambda: len(made) < 2)
-    assert (len(made), made[1].sent) == (2, [])
+    assert (len(made), made[1].sent, made[1].known) == (2, [], {"log"})
     assert made[1].config["bootstrap_timeout_ms"] <= 4_000
 
 

@@ -118,6 +118,10 @@ def logged(data: bytes, name: str = "x", topics: Iterable[str] = TOPICS) -> Any:
         ({"endpoint": "\udcff"}, "endpoint"),
         ({"rack": "x" * 256}, "rack"),
         ({"rack": ""}, "rack"),
+        ({"process_id": "0b8c9e1e-6f1a-4a53-9d0e-0c1b0c9a7c11"}, "process_id"),
+        ({"time": None}, "time"),
+        ({"holdings": 5}, "holdings"),
+        ({"on_duties": 5}, "on_duties"),
     ],
 )
 def test_invalid_options_are_named(options: dict[str, Any], named: str) -> None:

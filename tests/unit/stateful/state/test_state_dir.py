@@ -262,6 +262,26 @@ def test_close_waits_for_a_deletion_only_for_its_time(
     go_on.set()
 
 
+def test_deletion_whose_thread_cannot_start_is_left_to_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process may have as many threads as it is allowed."""
+
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    state = StateDir(tmp_path, "app")
+    state.claim(("count", 0)).release()
+    with monkeypatch.context() as limited:
+        limited.setattr(threading.Thread, "start", start)
+        assert state.clean(0) == [("count", 0)]
+        state.close()
+        StateDir(tmp_path, "app").close()
+    assert len(_aside(state)) == 1
+    with StateDir(tmp_path, "app") as again:
+        until(lambda: not _aside(again))
+
+
 def test_failed_deletion_is_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
