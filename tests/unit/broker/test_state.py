@@ -75,7 +75,7 @@ def test_dead_broker_is_cleaned_up(
     assert data.exists() is not temporary
     assert broker.log_path.exists()
     [line] = caplog.messages
-    assert "OutOfMemoryError" in line
+    assert ("OutOfMemoryError" in line) is temporary, "a kept log may have lines of earlier runs"
     assert line.endswith(f"(log: {broker.log_path})")
 
 

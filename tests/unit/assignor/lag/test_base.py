@@ -373,7 +373,7 @@ def test_instance_of_a_closed_consumer_plans_without_lag_and_says_why(
 ) -> None:
     assignor = CooperativeLagAwareAssignor(lag_source=LagSource(KIP))
     assignor.close()
-    assignor.assign(cluster({"t": 3}), [member("c0")])
+    assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
     assert "belonged to a consumer that is closed: pass the class" in caplog.text
 
 
