@@ -139,7 +139,7 @@ def known_names(names: Collection[str], known: Collection[str]) -> None:
 
 
 def error_of_part(option: str, error: OptionError) -> OptionError:
-    """Make the error of an option from the error of one of its parts."""
+    """Turn the error of a field (``jitter``) into one of the option that has it (``rebalance_on_skew``)."""
     return OptionError(option, f"{error.option}: {error.reason}")
 
 

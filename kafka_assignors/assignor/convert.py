@@ -36,7 +36,7 @@ def owned_in(subscription: ConsumerProtocolSubscription) -> dict[str, list[int]]
 
 
 def topics_in(subscription: ConsumerProtocolSubscription) -> frozenset[str]:
-    """Return a member's topics.  The protocol allows a null array and null names, which count as no topic."""
+    """Return a member's topics.  A null array or name, which kafka-python decodes, counts as no topic."""
     topics = frozenset[str](subscription.topics or ())
     return topics - {None} if None in topics else topics
 
@@ -44,7 +44,7 @@ def topics_in(subscription: ConsumerProtocolSubscription) -> frozenset[str]:
 def replica_racks(
     cluster: ClusterMetadata, counts: Mapping[str, int], racks: Container[str]
 ) -> dict[str, list[frozenset[str]]]:
-    """Return, for each partition by topic, the racks in ``racks`` that have a replica of it (KIP-881).
+    """Return topic -> for each partition, which of ``racks`` have a replica of it (KIP-881).
 
     Empty if no broker is in any of ``racks``.  Linear in the number of replicas.
     """
@@ -57,7 +57,7 @@ def replica_racks(
 def racks_of_nodes(
     rack_of: Mapping[int, str], nodes: Mapping[str, Iterable[tuple[int, ...]]]
 ) -> dict[str, list[frozenset[str]]]:
-    """Map the brokers of each partition, by topic, to their racks; empty if ``rack_of`` is empty.
+    """Return topic -> for each partition, the racks of its brokers; empty if ``rack_of`` is empty.
 
     A broker that is not in ``rack_of`` has no rack.
     """

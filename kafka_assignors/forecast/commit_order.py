@@ -22,13 +22,14 @@ from kafka_assignors.forecast.settings import SECOND
 SLACK = 30 * SECOND
 """Maximum time between the two writers' reports of one commit, microseconds.
 
-Synchronised clocks differ by seconds at most, and by default the sampler takes at most ten seconds.  `SLACK`
-is shorter than a step of a minute, so a reset found late is in the same step or the next.
+Synchronised clocks differ by seconds at most.  By default the sampler fetches a group's offsets within ten
+seconds.  `SLACK` is shorter than a step of a minute, so a reset found late is in the same step or the next.
 """
 
 CommitChange = Literal["advanced", "reset", "stale"]
-"""``advanced``: the commit advanced or stayed.  ``reset``: it was reset or removed.  ``stale``: the sample is
-older than the known commit."""
+"""``advanced``: the commit advanced or stayed.  ``reset``: it was reset or removed.
+
+    ``stale``: the sample's commit was made before the known one."""
 
 _SAMPLER, _RECORDER = 0, 1
 

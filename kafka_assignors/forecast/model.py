@@ -4,9 +4,9 @@ Rules:
 - Additive exponential smoothing (Holt-Winters).  Smoothing is set by time constants, not weights, so
   the length of a step hardly matters.
 - The best speed depends on the traffic and on the horizon.  So several *forecasters* run side by side.  Each
-  is scored by its mean errors over about 8 horizons and over about 32.  Smaller errors give more weight in
-  the *mixture*, their weighted mean.  Simple forecasts take part as well, such as the arrivals of the last
-  horizon (``OTHERS``).
+  is scored by its mean errors over its last 64 forecasts, and over 256: about 8 and 32 horizons with the
+  default settings.  Smaller errors give more weight in the *mixture*, their weighted mean.  Simple forecasts
+  take part as well, such as the arrivals of the last horizon (``OTHERS``).
 - The reported error is that of the mixture over the horizon, times a factor.  The factor follows the
   outcomes, so that 68 % of them are within the reported error.
 - ``forecast.bucket`` adds floats in the same order and takes ``exp`` from the same code.  So it computes the

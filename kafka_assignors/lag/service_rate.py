@@ -17,12 +17,13 @@ LEAST_S = 10.0
 _LONGEST_WITHOUT_COMMIT_S = 300.0
 """Seconds.  A longer time without a new commit is not measured: the member was paused, or it never commits.
 
-The limit applies only if a look in between showed no new commit.  Two looks may be further apart than this,
-which proves no pause.
+The limit applies only if a look in between showed no new commit.  A long time between two successive looks
+alone does not mean that the member was paused.
 """
 
 _BACKLOG = 2
-"""A partition has a backlog if its lag is at least this many times the records read until the next look."""
+"""A partition that was read from has a backlog if its lag is at least this many times the records read until
+the next look with a new commit."""
 
 _CHANGE = 1.25
 """A reported rate stays until the measured one differs by more than this factor, so that plans stay."""

@@ -57,8 +57,8 @@ class FetchSettings:
 
     client: Mapping[str, Any]  # keyword arguments for kafka-python's admin client; its repr hides secrets
     group_id: str  # the group whose commits are fetched
-    reset: Reset  # where the group's consumers start without a commit
-    isolation: int  # Kafka's number: a log ends at the high watermark (0), or the last stable offset (1)
+    reset: Reset  # where the group's consumers start without a commit; ``none`` counts as earliest
+    isolation: int  # the end offset is the high watermark (0) or the last stable offset (1)
     request_timeout_ms: float  # longest time of a single request
     retry_backoff_ms: float  # pause before the first retry
 

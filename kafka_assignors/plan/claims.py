@@ -40,9 +40,9 @@ class Claims:
         holder: the cooperative member that has not revoked the partition yet; ``CONTESTED`` if several
             members of the same generation have not; else ``NO_MEMBER``.
         holders: partition -> all members that hold it, for contested partitions only.
-        refused: member id -> number of its claims on partitions that do not exist.
-        disputed: member id -> (most senior claimant of its last disputed partition, number of its disputed
-            partitions).  The most senior claimant of a partition has no entry for it.
+        refused: member id -> number of its claims on partitions that the group does not list.
+        disputed: member id -> (a more senior claimant of one of these partitions, number of its disputed
+            partitions).  A partition counts for all its claimants but the most senior.
     """
 
     owner: Owners

@@ -73,7 +73,7 @@ class DrainBound:
             self._raise_by_count(np.minimum.accumulate(least[::-1])[::-1], parts)
 
     def _raise_by_share(self, records: Vector, parts: Vector) -> None:
-        """Raise the bound for sets of members, from the fewest records and the capacity of each set."""
+        """Raise the bound, from the least ``records`` and the capacity (``parts``) of each set of members."""
         most = self._capacities.most
         for total, part in zip(records.tolist(), parts.tolist(), strict=True):
             self.load = max(self.load, -(-total * most // part))

@@ -53,7 +53,7 @@ class GroupModel:
 
     Attributes:
         owner: by partition, its owner or ``NO_MEMBER``.
-        last_owner: by partition, its owner or the last one it had.
+        last_owner: by partition, its owner, else the last one it had, else ``NO_MEMBER``.
         present: the members in the group, oldest first.
     """
 

@@ -20,7 +20,7 @@ _MOST = 2**52
 """Maximum records of a history, because the simulation uses floats, which have no fractions beyond 2^52."""
 
 _ROUNDING = 1e-9
-"""A time counts as the end of a step if it is earlier by less than this part of the step."""
+"""A time up to this fraction of a step before the end of the step counts as the end, for rounding errors."""
 
 
 class KnownForecast(NamedTuple):

@@ -116,7 +116,7 @@ class Leader:
         return self._with_expected(now, self.known_lag.lag(now, lag, self._group.leader))
 
     def first_check(self, now: float) -> float | None:
-        """End a rebalance, and return the time of the first check for uneven lag; None: never."""
+        """Start the cool-down after a rebalance; return when to check for uneven lag first, None if never."""
         if self._scenario.skew is None:
             return None
         leader = self._group.leader

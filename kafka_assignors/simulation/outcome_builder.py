@@ -25,7 +25,7 @@ class OutcomeBuilder:
         self.pause_s = self.unserved_s = 0.0
         self.rebalances = 0
         self._moves: list[Move] = []
-        self._r_scores = [0.0]  # by rebalance; the last one is not over
+        self._r_scores = [0.0]  # by rebalance; the last one is of the current or next rebalance
         self._levels = LevelRecord(history.length_s, history.partitions)
         # By recorded step: time, lag, largest lag of a member, lag without an owner, members.
         self._steps: list[tuple[float, float, float, float, int]] = []

@@ -230,8 +230,8 @@ def _compared(goal: RankedFigure, contender: _Contender, other: _Contender, situ
 def _value(goal: RankedFigure, contender: _Contender, situation: Situation) -> str:
     """Format the figure in a situation, with its unit.
 
-    For a yes or no it is the share of all situations with a yes.  The time until an event that did not occur
-    is "unknown time".
+    For a yes-or-no figure, the value is the share of situations with yes.  The time until an event that did
+    not occur is "unknown time".
     """
     outcome = contender.outcomes[situation]
     figure = contender.levels[goal.figure] if goal.least is None else goal.of(outcome)

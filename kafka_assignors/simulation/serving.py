@@ -63,7 +63,8 @@ def _levels(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
     before -= before[first][run]  # demand of the member's partitions before this one
     partitions_left = size[run] - (np.arange(len(member)) - first[run])  # from this one on
     level = (capacity[member] - before) / partitions_left
-    # The first partition whose demand is at least its part sets the limit.  An overloaded member has one.
+    # By ascending demand, the first partition that wants at least an equal part of the capacity left sets the
+    # limit.  Each overloaded member has such a partition.
     above = np.flatnonzero(ascending >= level)
     deciding = above[np.unique(run[above], return_index=True)[1]]
     levels = np.full(len(capacity), np.inf)

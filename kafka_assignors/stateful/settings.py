@@ -48,10 +48,11 @@ class RuntimeOptions:
         num_standby_replicas: standbys of each task.
         max_warmup_replicas: warm-ups built at a time in the whole group.  While members have different
             topologies, the limit applies to each set of subtopologies that the same members can run.
-        balance_factor: number of tasks by which two members may differ.
+        balance_factor: number of active tasks by which two members may differ, in total and in each
+            subtopology.
         probing_rebalance_interval_ms: time until the leader requests a probing rebalance, if a better plan
             waits for copies to catch up.
-        rack: this member's rack; standbys go to other racks.
+        rack: this member's rack; standbys go to other racks where possible.
         endpoint: ``host:port`` where others can query this member's state.  ``duties.owners`` has the
             endpoints of all members, while they fit into the group's record.
         commit_interval_ms: time between commits of changelog, store and offsets.  The time is longer while

@@ -16,7 +16,10 @@ _INT64 = struct.Struct(">q")
 _LONGEST = 2**15 - 1  # bytes of a string
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Limit of one member's user data.  Kafka's default limit of a group's whole record is 1 MiB."""
+"""Limit of the bytes of one member's user data or assignment.
+
+Kafka's default limit of a group's whole
+record is 1 MiB."""
 
 MAX_INFLATED = 4 * 1024 * 1024
 """Limit of a part of user data after decompression; enough for the names and numbers of a large group."""
@@ -169,7 +172,7 @@ def sized(data: bytes) -> bytes:
 
 
 def narrowest(largest: int) -> int:
-    """Return the bytes of the narrowest number in ``WIDTHS`` that holds ``largest``."""
+    """Return the bytes of the narrowest number in ``WIDTHS`` that holds ``largest`` (below 2**63)."""
     return next(width for width in WIDTHS if largest < 2 ** (8 * width))
 
 

@@ -106,8 +106,8 @@ class LagPage(ReadingPage[ClusterReading]):
     def _families(self, reading: ClusterReading) -> list[GaugeMetricFamily]:
         """Return the metrics of a reading.  An unknown figure has no sample.
 
-        The largest age of a group is left out while an age is unknown.  Otherwise it could fall, and an alert
-        would end.
+        The largest age of a group is left out while the age of a partition with a commit is unknown.
+        Otherwise it could fall, and an alert would end.
         """
         families = {name: self._family(name) for name in _OF_READING}
 
@@ -154,5 +154,5 @@ def _labels(partition: PartitionLag) -> tuple[str, ...]:
     topic, number = partition.tp
     if (owner := partition.owner) is None:
         return topic, str(number), UNKNOWN, UNKNOWN, UNKNOWN
-    host = owner.host and f"/{owner.host}"  # as Java, and so kafka-lag-exporter, prints an address
+    host = owner.host and f"/{owner.host}"  # the slash is kafka-lag-exporter's
     return topic, str(number), host, owner.member_id, owner.client_id

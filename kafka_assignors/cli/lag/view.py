@@ -153,7 +153,7 @@ def _progress(rate: Rate, lag: int) -> str:
 
 
 def _reasons(what: str, partitions: Iterable[tuple[PartitionLag, str]]) -> list[str]:
-    """Return a line for each reason, with a partition as an example."""
+    """Return a line for each of the four commonest reasons, with an example, and the number of others."""
     reasons: dict[str, list[PartitionLag]] = {}
     for partition, why in partitions:
         reasons.setdefault(why, []).append(partition)
@@ -223,7 +223,7 @@ def _partitions(chosen: Collection[PartitionLag], names: Mapping[str, str]) -> C
 
 
 def groups_lines(current: GroupsReport, *, everything: bool, timed: bool = False) -> Lines:
-    """Return a row for each of the 20 groups with the largest lag.
+    """Return a row for each group, by name; of more than 20, those with the largest lag.
 
     With ``everything``, return a row for each group, then the tables of each group.
     """

@@ -30,7 +30,7 @@ from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member, Topi
 VERSION = 1
 
 MOST_PROBLEM_PARTITIONS = 1_000_000
-"""Maximum number of partitions in a file, ten times the largest cluster's, to bound the memory of a plan."""
+"""Maximum number of partitions in a file, to bound the memory of a plan."""
 
 
 @dataclass(frozen=True, slots=True)

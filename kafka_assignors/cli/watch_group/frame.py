@@ -83,7 +83,7 @@ class Frame:
     owners: OwnerNames  # when the group was last stable
     rebalances: tuple[SeenRebalance, ...]  # in the order of time
     opened_s: float  # when the view opened
-    rebalancing_s: float | None = None  # start of the current rebalance; None: the group is stable
+    rebalancing_s: float | None = None  # first look during the current rebalance; None: the group is stable
     interval_s: float = 1.0  # between two looks
     trouble: str = ""  # why looks after ``last`` failed; empty: none failed
 

@@ -10,11 +10,12 @@ part        contents                                                    changes
 ``odd``     counters that no array can hold, by ``forecast.codec``      with their samples
 ==========  ==========================================================  ===========================
 
-Version 8, little-endian: a version byte, the CRC-32 of the rest, and the content.  The content of ``hot`` and
-``odd`` is compressed by zlib.  ``scores`` and ``season`` are not, because their floats hardly shrink once
-they are weeks old.  The content of ``hot`` begins with the settings.  An integer is stored as its difference
-from the least one of all partitions, in as few bytes as the largest difference needs.  ``scores`` and
-``season`` are read when they are needed.  The format is private to the checkpoints of one job.
+Each part has a version byte (8), the CRC-32 of the rest, and the content; all numbers are little-endian.  The
+content of ``hot`` and ``odd`` is compressed by zlib.  ``scores`` and ``season`` are not, because after some
+weeks of samples their floats hardly shrink.  The content of ``hot`` begins with the settings.  An integer is
+stored as its difference from the least one of all partitions, in as few bytes as the largest difference
+needs.  ``scores`` and ``season`` are read when they are needed.  The format is private to the checkpoints of
+one job.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ ReadPart = Callable[[str], bytes | None]
 
 
 def encode(bucket: Bucket) -> dict[str, bytes]:
-    """Encode the parts that have changed since the last `encode` or `decode`."""
+    """Encode ``hot``, and the other parts that have changed since the last `encode` or `decode`."""
     changed = {"hot": _encode_hot(bucket)}
     if "names" in bucket.changed:
         changed["names"] = json.dumps(bucket.keys, separators=(",", ":")).encode()

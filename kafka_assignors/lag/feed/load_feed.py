@@ -28,7 +28,7 @@ class LoadFeed:
 
     Attributes:
         topic: its name.
-        max_age_ms: forecasts whose event time is further from now are ignored; None: the option
+        max_age_ms: forecasts whose event time is further from now than this are ignored; None: the option
             ``load_max_age_ms`` applies.
         consumer_config: keyword arguments of ``KafkaConsumer`` for the connection, if the feed is in another
             cluster or needs another user.  The other settings are the consumer's own.

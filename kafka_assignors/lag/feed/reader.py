@@ -49,10 +49,11 @@ class FeedReader:
     """Reads a feed from its beginning, and then follows it, on a daemon thread.
 
     Args:
-        connect: makes a consumer of the feed; called again after every failure.
+        connect: makes a consumer of the feed; called again after a failure or a fork, and when the topic has
+            changed.
         topic: the feed's name, for the log.
         group_id: the group whose forecasts are kept.
-        max_age_ms: forecasts whose event time is further from now, in the past or the future, are ignored.
+        max_age_ms: longest time between now and the event time of a used forecast, in the past or the future.
         wall: seconds since 1970, as ``time.time``.
         now: seconds, as ``time.monotonic``.
 

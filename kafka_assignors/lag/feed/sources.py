@@ -91,7 +91,7 @@ class PolledLoad:
                 self._start(self._wanted)
 
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
-        """Return the last answer.  New partitions start a call at once; a later ``look`` has its answer."""
+        """Return the last answer.  New partitions start a call, after the running one if any."""
         if not self._closed and not self._wanted.issuperset(partitions):
             self._start(frozenset(partitions))
         now, answer, called_at = self._now(), self._answer, self._called_at

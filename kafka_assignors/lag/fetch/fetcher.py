@@ -68,7 +68,7 @@ class LagFetcher:
             partitions: of any topics, existing or not.
             timeout_ms: longest time to wait.  The call may exceed it by the time to build the answer (about
                 20 ms for 10,000 partitions) and to be scheduled.
-            all_begins: also fetch begins that no lag depends on, for display.
+            all_begins: also fetch the beginning offsets that no lag depends on, for display.
 
         Returns:
             Lags and offsets, and for each other partition why its lag is missing.  Failures that may pass (an

@@ -87,7 +87,7 @@ class GroupsFetch:
     Attributes:
         states: the groups that exist and are known.
         read_at: when the coordinator returned the commits of each group, on the clock.
-        failures: why another group is not known.  A group that does not exist is in no mapping.
+        failures: group -> why it could not be read.  A group that does not exist is in no mapping.
     """
 
     def __init__(

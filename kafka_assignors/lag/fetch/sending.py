@@ -17,7 +17,7 @@ PAUSE_MS = 200
 """Default pause before the first retry.  Each further pause is twice as long, up to the longest one."""
 _LONGEST_PAUSE_MS = 1000
 FEW = 5
-"""Retries of a fetch that must not wait until its deadline for a partition without a leader."""
+"""Number of retries of a fetch that ends early if a partition has no leader, instead of at its deadline."""
 _UNKNOWN = UnknownTopicOrPartitionError.errno
 
 
@@ -29,7 +29,7 @@ class Sender:
             deadline, and the first pause is ``PAUSE_MS``.
         deadline: on the clock, in seconds; no request is sent later.
         clock: seconds, as ``time.monotonic``.
-        retries: the highest number of retries in a row; None: until the deadline.
+        retries: number of retries after which ``pause`` returns False; None: only the deadline ends retries.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Sender:
         return codes
 
     def version(self, kind: Any) -> int:
-        """Return the highest version of a request that kafka-python and the brokers support."""
+        """Return the highest version of a request that kafka-python and the bootstrap broker support."""
         version: int = self._manager.broker_version_data.api_version(kind)
         return version
 

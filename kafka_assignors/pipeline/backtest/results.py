@@ -70,9 +70,9 @@ class CandidateFigures(TypedDict):
 class CandidateResult(CandidateFigures):
     """A candidate, its figures and its place.
 
-    With replicates, each one has its own means over its situations.  A figure is then the median of these
-    means, and ``intervals`` has their 5th and 95th percentile.  Without replicates, ``intervals`` is empty.
-    A situation without churn is part of each replicate.
+    With replicates (draws of the times of the churn), each replicate has its own means over its situations.
+    A figure is then the median of these means, and ``intervals`` has their 5th and 95th percentile.  Without
+    replicates, ``intervals`` is empty.  A situation without churn is part of each replicate.
 
     ``drained`` is the number of situations in which the lag drained; ``drain_s`` and ``recovery_s`` are means
     over those in which it drained or recovered.  ``place`` counts from 1, and equal candidates share it.  The

@@ -51,7 +51,8 @@ class Maintenance:
             failure = error
         again = self._background.submit(self._maintain, pause_s)
         self.down = failure
-        # At the end of the pipeline Spark stops, even during a run, and there is no next run.
+        # Spark stops at the end of the pipeline, even during a run.  That failure is expected, and nothing is
+        # tried again, so log nothing.
         if failure is not None and not again.cancelled():
             _LOG.warning("%s; trying again in %.0f min", failure, pause_s / 60)
 
@@ -64,7 +65,7 @@ def maintain(
     files: int = FILES,
     now: datetime | None = None,
 ) -> bool:
-    """Merge small files of one day of each writer and of the load, and delete days that are too old.
+    """Merge the small files of one day, for each writer and for the load, and delete days that are too old.
 
     Args:
         spark: the session.

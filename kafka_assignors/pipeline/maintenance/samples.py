@@ -60,8 +60,9 @@ class ListedSamples:
     def shorten(self, first: date, today: date, files: int, failures: list[KafkaAssignorsError]) -> bool:
         """Merge the files of one day, and drop days before ``first`` from the newest compact list.
 
-        If a day fails, add its error to ``failures`` and try the next day.  Return whether files were merged.
-        If Spark writes a new compact list meanwhile, the merged file has no effect and is deleted later.
+        If a day fails, add its error to ``failures`` and try the next day.  Return whether a merged file was
+        written.  If Spark writes a new compact list meanwhile, the merged file has no effect and is deleted
+        later.
         """
         if self._newest < 0:
             return False
@@ -90,7 +91,8 @@ class ListedSamples:
         entries = self.lists[self._newest]
         token, read = self._read_by_model()
         if read is not None:
-            # The model reads files in this order, so all files up to the last one that it has read are read.
+            # The model reads files in this order, so it has also read every file before the last one in
+            # ``read``.
             batches = sorted(batch for batch in self.lists if batch >= self._newest)
             paths = [_below_writer(entry["path"]) for batch in batches for entry in self.lists[batch]]
             entries = entries[: max((n + 1 for n, path in enumerate(paths) if path in read), default=0)]

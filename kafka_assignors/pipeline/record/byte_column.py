@@ -53,8 +53,8 @@ class ByteColumn:
     def varint(self, at: Ints) -> tuple[Ints, Ints, Mask, Mask]:
         """Read an unsigned varint.
 
-        The first byte beyond the row reads as 0 and ends a cut varint, whose end is then past ``size``.
-        Callers check that.
+        If the row ends within the varint, the missing byte reads as 0.  The varint then counts as ended, one
+        byte past ``size``.  Callers check that.
 
         Returns:
             The value, its size in bytes, the mask of rows that have its first byte, and the mask of rows in

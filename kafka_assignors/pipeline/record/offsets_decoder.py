@@ -14,8 +14,8 @@ A key of type 0 or 1 without a value is a tombstone: the commit was deleted or h
 state of a classic group.  Higher types are of consumer groups (KIP-848), share groups and streams groups.
 
 Rules:
-- Rows are processed as arrays: no row becomes a Python object.  One exception: if a text of a batch is not
-  UTF-8, Python decodes each of these texts.
+- Rows are processed as arrays: no row becomes a Python object.  One exception: if one group, topic or
+  metadata of a batch is not UTF-8, Python decodes all texts of that field in the batch.
 - No record raises an error, and no value is guessed: a record that differs from the above has a ``problem``.
 """
 

@@ -20,7 +20,8 @@ ROWS = """
 """
 """Columns of the source.  A row has offsets or a problem.
 
-A problem is of a partition, of a group (without a topic), or of the list of groups (with an empty group).
+A problem concerns a partition, a group (the topic is then null), or the list of groups (the group is then
+empty).
 """
 
 SampleRow = tuple[
@@ -47,7 +48,7 @@ class SamplerOptions:
     topics_like: Pattern[str] | None = None  # None: all topics
     every_s: float = 10.0  # between two batches of a stream
     timeout_s: float = 10.0  # maximum wait for the list of groups, and again for their offsets
-    num_partitions: int = 2  # number of tasks that share the groups
+    num_partitions: int = 2  # maximum number of tasks that share the groups
 
     def __post_init__(self) -> None:
         if not self.groups and self.groups_like is None:

@@ -1,7 +1,8 @@
 """Checks the files of a streaming batch for empty and deleted ones.
 
-Spark silently ignores an empty or deleted file.  A file may be empty after a crash of the machine that wrote
-it, or while another program writes it.  For all other damage Spark raises an error that names the file.
+Spark silently ignores an empty file, and one that is deleted before Spark lists the batch.  A file may be
+empty after a crash of the machine that wrote it, or while another program writes it.  For all other damage
+Spark raises an error that names the file.
 
 Spark writes the names of a batch's files into its checkpoint before the batch starts, and reads them from
 there when the batch is repeated.  The format is stable across versions::

@@ -1,4 +1,4 @@
-"""The rule of counts: how many partitions a member may have more than another."""
+"""The rule of counts: the limit on how many more partitions one member may have than another."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class CountRule:
     """A member has at most ``skew`` partitions more than any member within its reach.
 
     A member reaches another if one of its partitions could go there, in one step or through a chain of
-    members that each pass on a partition.  With a skew of 1, exactly the fair plans keep the rule.  These
-    have the least sum of squares of the counts, so comparing the sum is enough.  With equal subscriptions the
-    rule limits the difference between the most and the fewest partitions of a member.
+    members that each pass on a partition.  With a skew of 1, a plan keeps the rule if and only if the sum of
+    its squared counts is the lowest possible.  So ``allows`` compares only this sum.  With equal
+    subscriptions the rule limits the difference between the most and the fewest partitions of a member.
 
     Args:
         problem: the problem whose plans keep or break the rule.

@@ -24,7 +24,7 @@ _SEARCHES: tuple[tuple[Callable[[Pair], RatedExchange | None], int], ...] = (
     (best_single, 1),
     (best_bundles, 2),
 )
-"""Each search, and the most partitions (net) that a member may give in it."""
+"""Each search, and the maximum net number of partitions that ``high`` gives in one exchange."""
 
 
 def descend(
@@ -65,7 +65,7 @@ class _ExchangeSearch:
         self._plan, self._rule, self._budget, self._home = plan, rule, budget, home
 
     def relief(self, high: int) -> RatedExchange | None:
-        """Find a good exchange of a member with one of the least loaded members; None if it finds none."""
+        """Find a good exchange between ``high`` and one of the least loaded members; None: none found."""
         for search, most in _SEARCHES:
             best: RatedExchange | None = None
             compared = 0

@@ -1,4 +1,4 @@
-"""Deals movable partitions by lag: the heaviest first, each to the member that has the least load with it."""
+"""Deals movable partitions by lag, heaviest first, each to the member whose load it leaves lowest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FULL = 2**63 - 1
 """More than any load."""
 
 _MOST_WORK = 2**27
-"""With unequal subscriptions, the most partitions times members; above it nothing is dealt."""
+"""Limit of partitions times members with unequal subscriptions; above it nothing is dealt."""
 
 
 def redeal(problem: LoadProblem, owners: Owners, movable: Mask, *, keep_counts: bool) -> Owners:
@@ -48,7 +48,7 @@ def redeal(problem: LoadProblem, owners: Owners, movable: Mask, *, keep_counts: 
 
 
 def _of_one_kind(problem: LoadProblem, chosen: Vector, records: Vector, room: list[int]) -> list[int]:
-    """Deal from one heap for each capacity.  Its first member is the best of that capacity for any lag."""
+    """Deal from one heap for each capacity; its top is the best member of that capacity, whatever the lag."""
     heaps: dict[int, list[tuple[int, int]]] = {}
     for member, (capacity, so_far) in enumerate(
         zip(problem.capacities.parts.tolist(), records.tolist(), strict=True)

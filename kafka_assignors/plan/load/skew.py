@@ -38,7 +38,7 @@ class RebalanceOnSkew:
         cool_down_s: seconds from any rebalance, or a check that found no better plan, to the next request.
         jitter: the largest part by which these times are stretched, so that groups do not rebalance
             together.
-        per_hour: the most such rebalances in an hour.
+        per_hour: the most such rebalances that one leader requests in an hour; a new leader counts from 0.
 
     Raises:
         OptionError: a value is out of its range.
@@ -69,8 +69,8 @@ class SkewWatch:
         policy: the options.
         name: a name that differs between consumers.  The jitter is derived from it, not random, so that a run
             can be replayed.
-        min_improvement: the part by which a plan must reduce the largest load.  A plan that does not reduce
-            it never pays.
+        min_improvement: the fraction by which a plan must reduce the largest load.  A plan that does not
+            reduce it never pays.
     """
 
     def __init__(self, policy: RebalanceOnSkew, name: str, min_improvement: float = 0.1) -> None:
@@ -94,7 +94,7 @@ class SkewWatch:
     def is_uneven(self, largest: int, least: int) -> bool:
         """Whether the largest load is too far above ``least``, its lower bound; a load of 0 never is.
 
-        A load that is uneven by one bound is uneven by every smaller one, too.
+        A load that is uneven for one lower bound is uneven for every smaller lower bound, too.
         """
         policy = self._policy
         return largest > 0 and largest >= policy.threshold * least and largest - least >= policy.at_least

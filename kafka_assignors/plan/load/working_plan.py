@@ -12,7 +12,7 @@ from kafka_assignors.plan.model import Group
 
 
 class Budget:
-    """Remaining work, in partitions examined instead of time, so that a plan is the same on any machine."""
+    """Remaining work of a search, as a count instead of time, so that a plan is the same on any machine."""
 
     def __init__(self, work: int) -> None:
         self.left = work

@@ -35,7 +35,7 @@ def plan_failover(
             2. the first in line of the subscribers that are active for other topics, by rule 1 or as one of
                ``elsewhere``;
             3. the first in line.
-        elsewhere: members that are active for topics that the group does not list.
+        elsewhere: members that own partitions that the group does not list.
 
     Returns:
         The plan.  Planning again with nothing changed changes nothing.  Cost: linear in topics x members, and

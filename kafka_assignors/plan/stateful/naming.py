@@ -11,10 +11,11 @@ from kafka_assignors.plan.sticky.deal import turns
 
 
 def pick_tasks(history: TaskHistory, target: Vector, subtopologies: list[int], change: Matrix) -> None:
-    """Move tasks to members that get more of a subtopology, from members that get less.
+    """Give tasks to members that get more of a subtopology; they have no member, or one that gets less.
 
     First tasks with state at the new member, then tasks that need a new copy anyway, then others.  Changes
-    ``target``, and overwrites ``change``: by subtopology and member, how many more tasks the member gets.
+    ``target``.  ``change`` has the tasks that each member gets (above 0) or gives (below 0), a row for each
+    of ``subtopologies``; its values are lost.
     """
     free: list[int] = []
     cells: list[int] = []

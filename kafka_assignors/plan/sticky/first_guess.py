@@ -1,4 +1,4 @@
-"""A first matrix of shares that is nearly always optimal; ``min_cost_flow`` proves or repairs it."""
+"""A good first matrix of shares; ``min_cost_flow`` proves or repairs it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def first_shares(problem: TransportProblem) -> Matrix:
 
 
 def _fill(problem: TransportProblem, shares: Matrix, loads: Vector, quotas: Vector | None) -> None:
-    """Deal the free units to the lowest loads; with ``quotas``, near members come first, up to these."""
+    """Deal the free units to the lowest loads; with ``quotas`` near members come first, up to their quotas."""
     left: Vector = problem.supply - shares.sum(axis=1)
     # Topics with the fewest subscribers come first, because they have the least choice.
     by_choice = np.argsort(problem.subscribed.sum(axis=1), kind="stable")
@@ -54,7 +54,7 @@ def _fill(problem: TransportProblem, shares: Matrix, loads: Vector, quotas: Vect
 
 
 def _quotas(partitions: int, loads: Vector) -> Vector:
-    """Fair loads with equal subscriptions.  Members above the even size come first for the larger quotas."""
+    """Fair loads with equal subscriptions.  Members above the smaller quota get the larger one first."""
     size, longer = divmod(partitions, len(loads))
     quotas = np.full(len(loads), size, np.int64)
     quotas[np.argsort(loads <= size, kind="stable")[:longer]] += 1
@@ -107,7 +107,8 @@ def _pour(units: int, takers: Mask, row: Vector, loads: Vector, limits: Vector |
             high = level - 1
     more = np.minimum(np.maximum(low - load, 0), room)
     lowest = np.flatnonzero((load + more == low) & (more < room))
-    # The units left do not raise all of these.  The smaller share of the topic comes first, then seniority.
+    # Too few units are left to raise all of these members.  The smallest share of the topic comes first, then
+    # the most senior member.
     more[lowest[np.argsort((share + more)[lowest], kind="stable")[: units - int(more.sum())]]] += 1
     row[members] += more
     loads[members] += more
@@ -167,6 +168,7 @@ def _offer(
     best = int(np.lexsort(keys)[0])
     topic, share, owned = int(offered[best]), int(high_share[best]), int(high_owned[best])
     units = max((share - int(low_share[best])) // 2, 1)
-    # Units that ``high`` did not own cost less to move than its own, so one offer has only one of the kinds.
+    # Units that ``high`` did not own cost less to move than units that it owned.  So an offer has units of
+    # one kind only.
     spare = share - owned if share > owned else share - int(problem.floor[topic, high])
     return topic, min(units, spare)

@@ -27,9 +27,9 @@ from kafka_assignors.plan.sticky.residual import Residual
 def best_shares(problem: TransportProblem) -> Matrix:
     """Return the best matrix of shares, shape (rows, members).
 
-    Equal inputs give equal results: on a tie each step takes the first member and the first topic.  (Of
-    several best matrices, it need not be the one that seniority would choose: docs/explanation/planner.md.)
-    Parts of the group that share no topic, directly or through others, are solved separately.
+    Equal inputs give equal results: ties are broken by the order of members and topics.  (Of several best
+    matrices, it need not be the one that seniority would choose: docs/explanation/planner.md.) Parts of the
+    group that share no topic, directly or through others, are solved separately.
 
     Cost: a few passes over the matrix for each goal, and some tens of microseconds for each path that repairs
     the first matrix (docs/benchmarks.md).  Memory: a dozen matrices, of 4 or 8 bytes a cell.

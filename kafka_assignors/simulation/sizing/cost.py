@@ -1,4 +1,4 @@
-"""The cost of a size if the group scales to it now."""
+"""The simulated cost of scaling the group to a size (a number of members) now."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AT_ONCE_S = 1e-3  # churn must be after the start
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of a size from now on, until the records of the horizon are read.
+    """The cost of a size, from now until all records that arrive within the horizon are read.
 
     Reading may go on for an hour after the horizon, or for the length of the horizon if that is longer.
     Records that are still unread count with their wait until then, because a group far behind would take very
@@ -86,5 +86,5 @@ def with_arrivals(strategy: Strategy, arrivals: Counts) -> Strategy:
 def renumbered(
     order: Counts, owners: Counts | None, capacities: Sequence[float]
 ) -> tuple[Counts | None, list[float]]:
-    """Return the owners with members numbered in an order, and the capacities in this order."""
+    """Return owners and capacities after renumbering: the new member ``n`` is the old ``order[n]``."""
     return None if owners is None else np.argsort(order)[owners], [capacities[member] for member in order]

@@ -63,7 +63,7 @@ class SizeTrials:
         return all(self.is_within(owners, limit, members) for owners, limit in trials)
 
     def lower_bound(self, limit: Limits, most: int) -> int:
-        """Return a size below which no plan keeps a limit; at most ``most``.
+        """Return a lower bound of the size that keeps a limit, but no more than ``most``.
 
         At any moment, the group's total lag must be no more than all members read in the time allowed.  A
         real group may need more members, because a partition has only one owner.
@@ -80,7 +80,7 @@ class SizeTrials:
         return high
 
     def load(self, history: History) -> Counts:
-        """Return the records of each partition that the strategy plans with."""
+        """Return the load of each partition: its lag, and with a strategy ``by_load`` also its arrivals."""
         return history.start_lags + (history.arrivals.sum(axis=0) if self._strategy.by_load else 0)
 
     def owners(self, members: int, load: Counts, topics: dict[str, int], names: Sequence[str]) -> Counts:

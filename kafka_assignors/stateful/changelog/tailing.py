@@ -78,7 +78,7 @@ class Tailing:
     def set_waiter(self, task: Task, waiter: object) -> None:
         """Set the waiter of a copy; None: a standby or warm-up."""
         if tailed := self.kept.get(task):
-            tailed.waiter, tailed.end = waiter, None  # the changelog may have grown since
+            tailed.waiter, tailed.end = waiter, None  # the changelog may have grown
             self._track_restore(tailed, was_standby=True)
 
     def read(self) -> bool:
@@ -153,7 +153,8 @@ class Tailing:
             self.kept.seek(tailed, position)
 
     def on_truncation(self, error: LogTruncationError) -> None:
-        """Restart copies beyond a divergent offset, because the changelog has other records from there on."""
+        """Restart copies beyond a divergent or unknown offset: the changelog may have other records from
+        there."""
         for partition, divergent in error.divergent_offsets.items():
             tailed = next((tailed for tailed in self.kept if tailed.partition == partition), None)
             if tailed is None:
@@ -241,7 +242,7 @@ class Tailing:
         self.kept.restart(tailed, f"{ends_at}: it was truncated or created again")
 
     def _use_or_restart(self, tailed: TailedCopy, end: int) -> None:
-        """Use a stale copy only if its changelog has no record that the copy lacks; else restart it."""
+        """Use a stale copy only if its changelog has no record after its checkpoint; else restart it."""
         if tailed.copy.stale and end > tailed.began:
             self.kept.restart(tailed, "may have compacted deletes away since the copy was last in use")
         tailed.copy.stale = False

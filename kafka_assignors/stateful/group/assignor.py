@@ -206,7 +206,7 @@ class StatefulAssignor(Assignor):
     def with_reports(self, group: Group, reports: Reports, complaints: Complaints) -> Group:
         """Add the members' subscriptions, and the end offsets of changelogs that the leader knows.
 
-        The lags in a subscription are of tasks, not partitions.
+        The group's lags by partition stay empty, because a subscription has lags by task.
         """
         subscriptions = subscriptions_of(reports)
         with self._guarded("checking topologies and processes"):

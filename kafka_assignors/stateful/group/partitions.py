@@ -57,7 +57,7 @@ def hold_back_whole_tasks(
         group: the group.
         target: the plan.
         given: the plan without the partitions that are held back.
-        held: the partitions that are held back, and the members that still own them.
+        held: the partitions that are held back, and the members that claim them.
     """
     owners, holds = given.owners.copy(), list(held)
     waits_for = {(hold.topic, hold.partition): hold.member_id for hold in held}

@@ -55,7 +55,7 @@ class TaskOwnership:
         self.begin_when_alone()
 
     def begin_when_alone(self) -> None:
-        """Give assigned tasks their state, unless another process may still write as this member."""
+        """Give assigned tasks their state, once no earlier process with our instance id may write."""
         if self._to_begin and self._lease.is_alone():
             tasks, self._to_begin = sorted(self._to_begin & self._tasks.actives.keys()), set()
             for task in tasks:

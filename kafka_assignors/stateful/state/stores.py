@@ -22,7 +22,8 @@ class StoreOptions:
     Attributes:
         block_cache_bytes: cache for reads, of all stores together.
         write_buffer_bytes: committed changes that are not flushed, of all stores together.  A store is
-            flushed in the background when its changes take an eighth of this limit, but at least 1 MiB.
+            flushed in the background when its changes reach an eighth of this limit or 1 MiB, whichever is
+            larger, and earlier when all stores together approach the limit.
         max_open_files: of each store.
 
     Raises:
@@ -57,7 +58,7 @@ class Stores:
         """Open a store; creates it if missing.
 
         Args:
-            path: its directory; the parent must exist.
+            path: its directory; it and its parents are created if missing.
             at_least: the offset of its checkpoint; None: there is no checkpoint.
             logged: whether it has a changelog.  A store without one keeps RocksDB's own log, so that commits
                 outlive the process.

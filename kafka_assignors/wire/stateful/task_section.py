@@ -43,7 +43,7 @@ def pack_text(value: str, most: int) -> bytes:
     """Encode a string of at most ``most`` bytes."""
     try:
         packed = string(value) if len(value) <= most else b""
-    except UnicodeEncodeError:  # half a surrogate pair, by which Python represents undecodable bytes
+    except UnicodeEncodeError:  # a lone surrogate; Python decodes an invalid byte to one (surrogateescape)
         packed = b""
     if not 0 < len(packed) <= most + 2:  # two bytes are the length
         raise CodecError(f"not valid text, or longer than {most} bytes: {value[:50]!r}")
