@@ -29,7 +29,7 @@ seconds.  `SLACK` is shorter than a step of a minute, so a reset found late is i
 CommitChange = Literal["advanced", "reset", "stale"]
 """``advanced``: the commit advanced or stayed.  ``reset``: it was reset or removed.
 
-    ``stale``: the sample's commit was made before the known one."""
+``stale``: the sample's commit was made before the known one."""
 
 _SAMPLER, _RECORDER = 0, 1
 

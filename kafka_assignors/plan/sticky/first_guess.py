@@ -40,7 +40,7 @@ def first_shares(problem: TransportProblem) -> Matrix:
 
 
 def _fill(problem: TransportProblem, shares: Matrix, loads: Vector, quotas: Vector | None) -> None:
-    """Deal the free units to the lowest loads; with ``quotas`` near members come first, up to their quotas."""
+    """Deal the free units to the lowest loads; with ``quotas``, to near members first, up to these."""
     left: Vector = problem.supply - shares.sum(axis=1)
     # Topics with the fewest subscribers come first, because they have the least choice.
     by_choice = np.argsort(problem.subscribed.sum(axis=1), kind="stable")

@@ -153,8 +153,7 @@ class Tailing:
             self.kept.seek(tailed, position)
 
     def on_truncation(self, error: LogTruncationError) -> None:
-        """Restart copies beyond a divergent or unknown offset: the changelog may have other records from
-        there."""
+        """Restart copies beyond a divergent or unknown offset: from there on, records may be others."""
         for partition, divergent in error.divergent_offsets.items():
             tailed = next((tailed for tailed in self.kept if tailed.partition == partition), None)
             if tailed is None:
