@@ -254,7 +254,9 @@ class App:
     def changelog_ends(self) -> dict[int, int]:
         """Changelog partition -> end offset."""
         partitions = [TopicPartition(self.changelog, p) for p in range(self.partitions)]
-        ends = self.admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
+        # A new client: one that was idle while the broker was killed again and again may know no broker.
+        with KafkaAdminClient(bootstrap_servers=self.bootstrap) as admin:
+            ends = admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
         return {tp.partition: end.offset for tp, end in ends.items()}
 
     def state(self) -> list[dict[bytes, bytes]]:
