@@ -145,7 +145,7 @@ REFUSED: list[tuple[Right, Callable[[SparkSession, dict[str, Any], str], object]
     (
         DESCRIBE_TOPIC,
         sample,
-        "nothing to sample: no group matches, or none .* topic that we are authorized to see",
+        "nothing to sample: no group matches, or none .* topic that matches and that we may describe",
     ),
     (READ_OFFSETS, read_offsets, f"{OFFSETS_REFUSED} topic __consumer_offsets: .* READ"),
     (SPARK_S, read_offsets, rf"{OFFSETS_REFUSED} group spark-kafka-\S+: .* READ on groups spark-kafka-\*"),
