@@ -142,8 +142,8 @@ class Causes:
         self._led, self._leading = self._leading, None
         self._reported.clear()
         self._last_leader = access.leader_id()
-        if self._led is None:
-            self._generation = access.generation()
+        if self._led is None and (generation := access.generation()) is not None:
+            self._generation = generation
         access.rejoin_causes.clear()
 
     def _check_generation(self, access: CoordinatorAccess) -> None:

@@ -77,7 +77,7 @@ class RestartingQuery:
             failure = pipeline_error(error, "the query does not start")
             never_worked = self._has_worked is not None and not self._has_worked(self._past)
             if never_worked and self._failures >= len(PAUSES_S):
-                raise failure from error
+                raise failure from None if failure is error else error
             self._schedule_restart(failure)
         else:
             log.info("%s: restarted", self._name)

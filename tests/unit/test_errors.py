@@ -50,6 +50,13 @@ def test_missing_module_is_an_error_of_its_extra() -> None:
     assert isinstance(caught.value.__cause__, ModuleNotFoundError)
 
 
+def test_missing_part_of_a_loaded_package_is_named() -> None:
+    """The package is installed, perhaps in an older version."""
+    with pytest.raises(errors.MissingExtraError) as caught, errors.needs_extra("broker"):
+        raise ModuleNotFoundError("No module named 'numpy.absent'", name="numpy.absent")
+    assert caught.value.missing == "numpy.absent"
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -138,7 +138,7 @@ class PolledLoad:
         self._called_at = self._now()
         try:
             answer = self._source.lags(sorted(partitions), self._refresh_s)
-        except (Exception, SystemExit) as error:  # the last answer is valid until it is too old
+        except BaseException as error:  # the last answer is valid until it is too old
             self._problem = one_line(error)
             log.debug("load_source: %s", self._problem)
         else:

@@ -142,7 +142,8 @@ def run_trials(
                     yield result
             for error in filter(None, (job.exception() for job in done)):
                 what = f"Spark gave up after {len(seen):,} of {len(trials):,} scenarios"
-                raise pipeline_error(error, what) from error
+                failure = pipeline_error(error, what)
+                raise failure from None if failure is error else error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         while not all(job.done() for job in jobs):  # Ctrl-C, a job failed, or the caller closed the generator

@@ -35,15 +35,19 @@ def without_moves(history: TaskHistory, standing: Vector, mine: Mask, base: Vect
     """Return the standing owners, and an owner for each other task of ``mine``.
 
     A task goes to the member with the fewest tasks, those of its subtopology counted twice; among equals to
-    the one with the fewest in all, then to one with a copy.
+    the one with the fewest in all, then to one with a copy.  If ``base`` is beyond the factor, only totals
+    count.
     """
     target: Vector = standing.copy()
+    fills_up = is_beyond(base, history.options.balance_factor)
     cells = history.counts(target)
     loads = base + cells.sum(axis=0)
     for task in np.flatnonzero(mine & (target == NO_MEMBER)).tolist():
         row, ready = cells[history.sub[task]], history.ready[task]
-        both = loads + row
-        member = min(range(len(base)), key=lambda m: (both[m], loads[m], history.process[m] not in ready, m))
+        rank = loads if fills_up else loads + row
+        member = min(
+            range(len(base)), key=lambda m: (rank[m], loads[m], row[m], history.process[m] not in ready, m)
+        )
         target[task] = member
         row[member] += 1
         loads[member] += 1

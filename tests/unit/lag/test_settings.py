@@ -74,6 +74,7 @@ def test_arguments_override_the_configuration() -> None:
         ("isolation_level", "read_committed", "isolation", 1),
         ("isolation_level", 1, "isolation", 1),
         ("isolation_level", "READ_UNCOMMITTED", "isolation", 0),
+        ("isolation_level", "read-committed", "isolation", 1),
         ("retry_backoff_ms", 0, "retry_backoff_ms", 0),
     ],
 )
@@ -104,6 +105,9 @@ SASL = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_
         ({"bootstrap_servers": ["host:1", None]}, "bootstrap_servers"),
         ({"bootstrap_servers": "host:70000"}, "bootstrap_servers"),
         ({"bootstrap_servers": "2001:db8::a::b"}, "bootstrap_servers"),
+        ({"bootstrap_servers": "[::1"}, "bootstrap_servers"),
+        ({"bootstrap_servers": "[::1]9092"}, "bootstrap_servers"),
+        ({"bootstrap_servers": "[]:1"}, "bootstrap_servers"),
         ({"security_protocol": "TLS"}, "security_protocol"),
         ({"security_protocol": "SASL_SSL"}, "sasl_mechanism"),
         (SASL, "sasl_plain_username"),

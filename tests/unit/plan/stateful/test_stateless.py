@@ -6,6 +6,7 @@ Java's case is that of Kafka's ``HighAvailabilityTaskAssignorTest``, by its name
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -60,6 +61,17 @@ def test_balance_factor_above_one_leaves_totals_within_it(of_a: int) -> None:
     b = member("b", *tasks("1", range(of_a, 5)))
     plan = plan_stateful(group(a, b, stateful=5, stateless=(5,)), TaskPlanOptions(balance_factor=2))
     assert counts(plan) == {"a": 6, "b": 4}
+
+
+def test_free_stateless_tasks_fill_up_uneven_stateful_ones_without_a_move() -> None:
+    """`a` runs all stateful tasks until `b` has copies, so only the totals count."""
+    a = member("a", *tasks("0", range(8)), *tasks("1", [0]), *tasks("2", [1]))
+    b = member("b", *tasks("2", (0, 3, 4, 6)))
+    ends = dict.fromkeys(tasks("0", range(8)), 10**6)
+    there = replace(group(a, b, stateful=8, stateless=(3, 8)), end_offsets=ends)
+    plan = plan_stateful(there, TaskPlanOptions(balance_factor=2))
+    assert set(a.active) <= set(plan.active["a"])
+    assert set(b.active) <= set(plan.active["b"])
 
 
 def test_stateless_tasks_do_not_decide_who_runs_a_free_stateful_one() -> None:
