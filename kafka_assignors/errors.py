@@ -76,7 +76,7 @@ def needs_extra(extra: str) -> Iterator[None]:
         missing = (error.name or "").partition(".")[0]
         if missing in {"", "kafka_assignors", "kafka", *sys.stdlib_module_names}:
             raise
-        raise MissingExtraError(extra, str(error.name) if missing in sys.modules else missing) from error
+        raise MissingExtraError(extra, str(error.name) if sys.modules.get(missing) else missing) from error
 
 
 def require_modules(extra: str, names: Mapping[str, str]) -> None:
