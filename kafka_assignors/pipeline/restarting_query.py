@@ -75,8 +75,7 @@ class RestartingQuery:
             self._running = self._start()
         except Exception as error:  # may be temporary, and must not end the other queries
             failure = pipeline_error(error, "the query does not start")
-            never_worked = self._has_worked is not None and not self._has_worked(self._past)
-            if never_worked and self._failures >= len(PAUSES_S):
+            if not self._has_ever_worked and self._failures >= len(PAUSES_S):
                 raise failure from None if failure is error else error
             self._schedule_restart(failure)
         else:
@@ -105,12 +104,16 @@ class RestartingQuery:
     def _with_past(self, report: Any) -> Any:
         return report if self._past is None else self._past + report
 
+    @property
+    def _has_ever_worked(self) -> bool:
+        return self._has_worked is None or self._has_worked(self._past)
+
     def _handle_end(self) -> None:
         cause = self._running.query.exception()
         ended = "the query ended"
         error = pipeline_error(cause, ended) if cause else PipelineError(f"{ended} without an error")
-        report = self.stop()
-        if self._has_worked is None or self._has_worked(report):
+        self.stop()
+        if self._has_ever_worked:
             if self._now() - self._since > _LONGEST_PAUSE_S:  # after a long run, this is a new fault
                 self._failures = 0
         elif not (is_slow_worker(cause) and self._failures < len(PAUSES_S)):

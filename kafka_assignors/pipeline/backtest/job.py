@@ -23,7 +23,7 @@ import numpy as np
 
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.pipeline.backtest.grid import Trial
-from kafka_assignors.pipeline.faults import pipeline_error
+from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.simulation import History, Outcome, Series, simulate
 
 if TYPE_CHECKING:
@@ -141,9 +141,8 @@ def run_trials(
                     seen.add(result.number)
                     yield result
             for error in filter(None, (job.exception() for job in done)):
-                what = f"Spark gave up after {len(seen):,} of {len(trials):,} scenarios"
-                failure = pipeline_error(error, what)
-                raise failure from None if failure is error else error
+                with as_pipeline_error(f"Spark gave up after {len(seen):,} of {len(trials):,} scenarios"):
+                    raise error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         while not all(job.done() for job in jobs):  # Ctrl-C, a job failed, or the caller closed the generator

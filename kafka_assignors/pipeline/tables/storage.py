@@ -17,8 +17,7 @@ from kafka_assignors.errors import PipelineError
 
 _ATOMIC_AT_CLOSE = ("s3a", "gs")
 _AT_ONCE = 8 << 20  # bytes
-_GLOB = re.compile(r"[\\{}\[\]*?]")  # makes Spark read a name as a pattern
-_SPECIAL = re.compile(r"[\\{}\[\]*?^]")  # special characters of Hadoop's patterns
+_SPECIAL = re.compile(r"[\\{}\[\]*?]")  # special characters of Hadoop's patterns
 
 
 class Storage:
@@ -43,7 +42,7 @@ class Storage:
             self._files = self._path.getFileSystem(self._settings)
         except Exception as error:
             raise PipelineError(f"cannot use the folder {root}: {_why(error)}") from error
-        if not escapes and (special := _GLOB.search(path := self.at(""))):
+        if not escapes and (special := _SPECIAL.search(path := self.at(""))):
             raise PipelineError(f"cannot use the folder {path}: Spark reads {special[0]!r} as a pattern")
 
     def at(self, name: str) -> str:

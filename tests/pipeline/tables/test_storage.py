@@ -23,7 +23,7 @@ class Refusing:
         return (lambda *_: False) if name in self._refused else getattr(self._files, name)
 
 
-@pytest.fixture(params=["plain", "with a space", "100%", "a%20b", "[x]{y,z}*?"])
+@pytest.fixture(params=["plain", "with a space", "100%", "a%20b", "[x]{y,z}*?", "a^b"])
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A folder that does not exist yet."""
     return tmp_path / str(request.param)
