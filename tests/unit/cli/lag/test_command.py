@@ -427,6 +427,17 @@ def test_watched_group_has_rates() -> None:
     assert [as_json[name] for name in NO_RATES] == [10, 25, 100, 4]
 
 
+def test_time_to_catch_up_is_unknown_if_the_known_lag_is_0_and_other_lag_unknown() -> None:
+    """`billing-1` has read all of orders-0; the lag of its other partition is unknown."""
+    current = with_rates({ORDERS[0]: Rate(10, 25, 4), ORDERS[2]: Rate(5, 2, 0)})
+    read = tuple(replace(p, lag=0) if p.tp == ORDERS[0] else p for p in current.partitions)
+    current = replace(current, partitions=read)
+    (line,) = (line.split() for line in lines(current, width=100) if line.startswith("billing-1"))
+    assert line[3:] == ["0+?", "-", "10.0", "25.0", "-", "4s"]
+    (first, _) = current.as_json()["members"]
+    assert (first["lag"], first["unknown"], first["catch_up_s"]) == (0, 1, None)
+
+
 def test_rate_of_a_group_is_unknown_while_that_of_a_partition_with_lag_is() -> None:
     """Its lag would count, and its records not, so the time to catch up would be wrong."""
     current = with_rates({ORDERS[0]: Rate(10, 25, 4)})

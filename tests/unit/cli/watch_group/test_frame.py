@@ -70,6 +70,21 @@ def test_log_explains_a_rebalance(looks: list[Snapshot], text: str) -> None:
     assert text in log(frame(*map(look, looks)), width=100)
 
 
+def test_change_that_may_have_been_no_rebalance_is_called_a_change() -> None:
+    current = frame(*map(look, RESTARTED))
+    assert "last change 12:00:01, perhaps without a rebalance: restarted (a)" in head(current)
+
+
+def test_name_of_a_topic_that_grew_is_whole() -> None:
+    """A member id is cut, because the broker appends a UUID to it."""
+    name = f"t-1f0c2d34{UUID}"
+    before, after = (
+        [replace(each, topics=frozenset({name})) for each in members] for members in (TWO, LATER)
+    )
+    grown = (look(snapshot(at, *each, topics={name: 4 + at})) for at, each in enumerate((before, after)))
+    assert f"topic-grew ({name}: 4 to 5)" in log(frame(*grown), width=200)
+
+
 def test_rebalance_of_another_day_has_its_date() -> None:
     current = frame(look(snapshot(0, *TWO)), look(snapshot(2, *THREE)))
     (line, *_) = rebalance_lines(current.rebalances[0], 80, START + 13 * 3600)

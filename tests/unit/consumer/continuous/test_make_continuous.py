@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import tokenize
 from typing import Any
 
 import pytest
@@ -110,6 +111,16 @@ def test_kafka_python_with_moved_names_keeps_its_own_poll(
 
 def test_missing_method_has_no_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(ConsumerCoordinator, "poll")
+    assert known_parts.part_digest(ConsumerCoordinator, "poll") == ""
+
+
+def test_source_that_was_replaced_on_disk_has_no_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upgrade of kafka-python under a running process leaves the old lines in the middle of new ones."""
+
+    def getsource(_part: object) -> str:
+        raise tokenize.TokenError("EOF in multi-line string")
+
+    monkeypatch.setattr(inspect, "getsource", getsource)
     assert known_parts.part_digest(ConsumerCoordinator, "poll") == ""
 
 
