@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -42,6 +43,19 @@ def rows(spark: SparkSession, settings: dict[str, Any], topic: str, **more: str)
     options = {**connector_options(settings), "subscribe": topic, "startingOffsets": "earliest", **more}
     count: int = spark.read.format("kafka").options(**options).load().count()
     return count
+
+
+def test_session_reaches_brokers_by_ipv6(spark: SparkSession) -> None:
+    """Without IPv6 on this machine, the setting that would switch it off is checked alone."""
+    jvm: Any = spark._jvm
+    assert jvm.java.lang.System.getProperty("java.net.preferIPv4Stack") in (None, "false")
+    with socket.socket(socket.AF_INET6) as server:
+        try:
+            server.bind(("::1", 0))
+        except OSError:
+            return
+        server.listen()
+        jvm.java.net.Socket("::1", server.getsockname()[1]).close()
 
 
 def test_password_with_special_characters(spark: SparkSession, secured: Secured, topic: str) -> None:

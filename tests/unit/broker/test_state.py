@@ -79,6 +79,20 @@ def test_dead_broker_is_cleaned_up(
     assert line.endswith(f"(log: {broker.log_path})")
 
 
+def test_directory_that_cannot_be_removed_blocks_no_later_start(
+    broker: DevelopmentBroker, note: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def clear(_scratch: Path, _log: Path | None) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    state.save(broker, temporary=True)
+    kill(psutil.Process(broker.pid))
+    monkeypatch.setattr(state, "clear", clear)
+    with pytest.raises(PermissionError):
+        state.recover()
+    assert not note.exists()
+
+
 def test_file_of_another_version_is_read(broker: DevelopmentBroker, note: Path) -> None:
     """Else the file would be deleted, and ``broker stop`` would not find the broker."""
     running = state.save(broker, temporary=True)
