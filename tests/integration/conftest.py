@@ -7,7 +7,6 @@ never skip.
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import signal
@@ -81,6 +80,11 @@ class FreshNames:
 def uses_docker(wanted: str) -> bool:
     """Return whether the broker runs in Docker: then each worker has its own, by pytest-docker."""
     return wanted == "docker" or (wanted == "auto" and compose_command() is not None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Ignore the socket that a client of kafka-python leaves open if it is closed while it connects."""
+    config.addinivalue_line("filterwarnings", "ignore:unclosed <s:ResourceWarning")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -157,7 +161,6 @@ def names(guarded: Guarded) -> Iterator[FreshNames]:
     guarded.proxy.reset()
     yield FreshNames(guarded.bootstrap)
     guarded.proxy.reset()
-    gc.collect()  # so that warnings of kafka-python's unclosed sockets appear here
 
 
 @pytest.fixture
@@ -168,7 +171,6 @@ def muted_kafka() -> Iterator[None]:
     kafka.setLevel(logging.CRITICAL)
     yield
     kafka.setLevel(before)
-    gc.collect()
 
 
 # --- pytest-docker's own fixtures, overridden ---

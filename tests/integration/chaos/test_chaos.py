@@ -46,11 +46,7 @@ OTHER_CONFIGS = (
 )
 Note = Callable[[str, object], None]
 
-# kafka-python leaves sockets behind when connections are refused.
-pytestmark = [
-    pytest.mark.usefixtures("muted_kafka"),
-    pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning"),
-]
+pytestmark = pytest.mark.usefixtures("muted_kafka")
 
 
 def run_seed(seed: int, root: Path, configs: Sequence[GroupConfig], faults_s: float, note: Note) -> None:

@@ -29,9 +29,6 @@ from tests.support.waiting import poll_until, until
 QUICK = RebalanceOnSkew(threshold=1.2, at_least=10, for_s=0.5, check_s=0.2, cool_down_s=0.5, per_hour=20)
 WAIT_S = 60.0
 
-# kafka-python leaves the socket of a connection that was never made to Python, which closes it and warns.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
-
 
 # --- groups of real consumers ----------------------------------------------------------------------------
 

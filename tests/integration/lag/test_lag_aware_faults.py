@@ -23,9 +23,6 @@ from tests.support.waiting import until
 WAIT_MS = 1_500
 SLACK_S = 5.0  # what a busy machine may add
 
-# kafka-python leaves the socket of a connection that was never made to Python, which closes it and warns.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
-
 
 def backlog(topic: str) -> dict[TopicPartition, int]:
     """KIP-169's example."""

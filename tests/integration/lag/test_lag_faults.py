@@ -5,7 +5,6 @@ Every test ends with no thread of kafka-python left.  Times are upper limits wit
 
 from __future__ import annotations
 
-import gc
 import logging
 import socket
 import threading
@@ -45,9 +44,6 @@ SEVERAL_TRIES_MS = 3_000  # for what is to run into it, having tried more than o
 SLACK_S = 5.0  # what a busy machine may add to a deadline; what hangs takes longer
 SOON_S = 5.0  # "at once", likewise
 
-# kafka-python leaves the socket of a connection that was never made to Python, which closes it and warns.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
-
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:
@@ -59,7 +55,6 @@ def no_thread_is_left() -> Iterator[None]:
         return [t for t in threading.enumerate() if t not in before and t.name.startswith("kafka-io")]
 
     until(lambda: not left(), "the threads of kafka-python to end", patience_s=10)
-    gc.collect()
 
 
 def fetcher(bootstrap: str, group_id: str, **config: Any) -> closing[LagFetcher]:

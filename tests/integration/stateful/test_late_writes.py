@@ -17,9 +17,6 @@ from tests.integration.reading import all_records
 from tests.integration.stateful.stateful_app import App
 from tests.support.waiting import until
 
-# kafka-python leaves sockets behind when a connection fails.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
-
 
 def test_write_stalled_in_the_network_is_dropped_when_it_is_given_up(tmp_path: Path) -> None:
     """Else the last value of a key would be the old one, and the next restore would lose an update."""

@@ -39,8 +39,6 @@ PATIENCE_S = 600.0
 PARTITIONS = 3
 EVERY = 3.0  # three streams at a time: more often, and they would only keep each other waiting
 LOAD = LoadSettings(step_s=1.0, horizon_s=10.0, delay_s=1.0)
-# kafka-python 3.0 does not close the socket of a connection that was refused.
-REFUSED = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
 
 
 @contextmanager
@@ -277,7 +275,6 @@ def test_exception_of_the_callback_ends_the_pipeline(
     assert spark.streams.active == []
 
 
-@REFUSED
 @pytest.mark.long
 def test_restart_of_the_broker_loses_nothing(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -401,7 +398,6 @@ def test_invalid_option_is_a_usage_error(arguments: list[str], message: str) -> 
     assert message in result.output
 
 
-@REFUSED
 @pytest.mark.long
 def test_unreachable_cluster_at_the_start_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     (port,) = free_ports(1)

@@ -136,8 +136,6 @@ def test_setting_with_which_the_topic_reads_as_empty_is_an_error(spark: SparkSes
     assert not list(tmp_path.iterdir())
 
 
-# kafka-python 3.0 does not close the socket of a connection that was refused.
-@pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
 @pytest.mark.long
 def test_unreachable_cluster_at_the_start_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     unreachable = settings_of(f"127.0.0.1:{free_ports(1)[0]}")

@@ -30,9 +30,6 @@ from tests.integration.lagging import commit, write
 from tests.pipeline.conftest import settings_of
 from tests.support.waiting import until
 
-# kafka-python 3.0 does not close the socket of a connection that was refused.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
-
 PATIENCE_S = 240.0
 Sample = tuple[str, str, int, int, int, int]
 

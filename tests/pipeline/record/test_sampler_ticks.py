@@ -13,9 +13,6 @@ from kafka_assignors.lag.fetch.group_offsets import GroupOffsets
 from kafka_assignors.pipeline.record import sampler
 from kafka_assignors.pipeline.record.sampling import SamplerOptions
 
-# kafka-python 3.0 does not close the socket of a connection that was refused.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
-
 UNREACHABLE = {"bootstrap_servers": ["127.0.0.1:1"]}
 
 

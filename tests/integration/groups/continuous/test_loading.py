@@ -23,11 +23,7 @@ from tests.support.waiting import until
 PARTITIONS = 4
 SESSION_MS = 3000
 
-# kafka-python leaves sockets behind when connections are refused.
-pytestmark = [
-    pytest.mark.usefixtures("muted_kafka"),
-    pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning"),
-]
+pytestmark = pytest.mark.usefixtures("muted_kafka")
 
 
 class LoadingCoordinator:

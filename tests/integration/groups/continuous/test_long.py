@@ -19,8 +19,7 @@ from tests.integration.guarded import Guarded
 from tests.integration.proxy import Proxy
 from tests.support.waiting import until
 
-# kafka-python may leave a socket behind when a connection fails.
-pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")]
+pytestmark = pytest.mark.long
 
 
 def test_batch_longer_than_the_session_keeps_the_membership(kafka_bootstrap: str, tmp_path: Path) -> None:
