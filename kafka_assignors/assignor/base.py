@@ -266,7 +266,7 @@ class Assignor(StrategyHooks):
             unlisted = self._metadata_wait.unlisted(self._access, group, claims, self.name)
         with self._guarded("logging complaints"):
             if not unlisted:  # else the metadata is old, and the members may be right
-                complaints.about_topics(group)
+                complaints.about_topics(group, is_stale=self._metadata_wait.is_stale)
                 complaints.about_claims(claims)
             complaints.log(log, self.name)
         result = self._rebalance_or_fallback(group, claims, unlisted)

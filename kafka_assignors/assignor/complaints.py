@@ -18,13 +18,17 @@ class Complaints:
 
     def __init__(self) -> None:
         self._by_member: dict[str, list[str]] = {}
+        self._expected: list[str] = []  # topics that stale metadata does not list
 
     def add(self, member_id: str, complaint: str) -> None:
         """Add a complaint about a member."""
         self._by_member.setdefault(member_id, []).append(complaint)
 
-    def about_topics(self, group: Group) -> None:
-        """Report members without topics, and unknown topics (each once, at its first subscriber)."""
+    def about_topics(self, group: Group, *, is_stale: bool = False) -> None:
+        """Report members without topics, and unknown topics (each once, at its first subscriber).
+
+        Metadata that ``is_stale`` may list a topic later, so an unknown topic is then no member's fault.
+        """
         unknown: dict[str, list[str]] = {}
         named: set[str] = set()
         seen: set[frozenset[str]] = set()
@@ -37,9 +41,11 @@ class Complaints:
             for topic in sorted(member.topics - group.topics.keys() - named):
                 named.add(topic)
                 unknown.setdefault(member.member_id, []).append(topic)
+        if is_stale:
+            self._expected = sorted(named)
+            return
         for member_id, topics in unknown.items():
-            examples = listed(topics, MOST_TOPICS, name=lambda topic: repr(topic[:MOST_CHARACTERS]))
-            self.add(member_id, f"subscribes to unknown topic{'s' * (len(topics) > 1)} {examples}")
+            self.add(member_id, f"subscribes to unknown {_topics_text(topics)}")
 
     def about_claims(self, claims: Claims) -> None:
         """Report claims on unknown partitions, and conflicting claims.
@@ -61,6 +67,8 @@ class Complaints:
 
     def log(self, logger: logging.Logger, strategy: str) -> None:
         """Log a warning for each line, for the first ``MOST_MEMBERS`` members."""
+        if self._expected:
+            logger.info("%s: the metadata does not list %s yet", strategy, _topics_text(self._expected))
         lines = self.lines()
         for line in lines[:MOST_MEMBERS]:
             logger.warning("%s: %s", strategy, line)
@@ -72,6 +80,11 @@ def _line(member_id: str, complaints: list[str]) -> str:
     wrong = len(complaints) - (_NO_TOPIC in complaints)
     consequence = f"; the leader ignores {'that part' if wrong == 1 else 'those parts'}" if wrong else ""
     return f"member {shown(member_id)} {', '.join(complaints)}{consequence}"
+
+
+def _topics_text(topics: list[str]) -> str:
+    examples = listed(topics, MOST_TOPICS, name=lambda topic: repr(topic[:MOST_CHARACTERS]))
+    return f"topic{'s' * (len(topics) > 1)} {examples}"
 
 
 def partitions_text(count: int) -> str:

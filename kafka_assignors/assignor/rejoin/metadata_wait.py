@@ -23,10 +23,12 @@ class MetadataWait:
 
     Attributes:
         is_waiting: whether owners keep unlisted partitions in this round, so that another round follows.
+        is_stale: whether the metadata of this round may be older than a claim or a subscription.
     """
 
     def __init__(self) -> None:
         self.is_waiting = False
+        self.is_stale = False
         self._led = NO_GENERATION  # the last generation that this member led
         self._answered_from = float("inf")  # an update after this time answers the request of that round
         self._rounds = 0
@@ -43,7 +45,8 @@ class MetadataWait:
         Called once a round.  Empty after ``_ROUNDS`` rounds, and if the metadata's age is unknown (without a
         consumer, for example): the metadata then counts as complete.
         """
-        unlisted = unlisted_owners(group, claims) if self._check_staleness(access) else {}
+        self.is_stale = self._check_staleness(access)
+        unlisted = unlisted_owners(group, claims) if self.is_stale else {}
         self._rounds = self._rounds + 1 if unlisted else 0
         if self._rounds > _ROUNDS:
             unlisted = {}

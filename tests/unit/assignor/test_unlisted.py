@@ -24,6 +24,7 @@ from kafka_assignors.assignor import convert
 from kafka_assignors.plan import Ownership
 from kafka_assignors.wire import sticky_user_data
 from tests.support.group.joining import Plan, answer, every, own, owner_of, plan_of, raw
+from tests.support.logged import warnings
 from tests.unit.conftest import MakeConsumer
 
 WITH_HISTORY = [
@@ -258,3 +259,22 @@ def test_strategy_without_history_plans_listed_partitions(leader: MakeLeader) ->
     plan = led.plans({"leader": joins(RangeAssignor, "t"), "b": joins(RangeAssignor, "tu", owned)})
     assert owner_of(plan).keys() == {("t", 0), ("t", 1)}
     assert not led.waits
+
+
+@pytest.mark.parametrize("kind", [RangeAssignor, CooperativeStickyAssignor], ids=lambda kind: kind.name)
+def test_topic_without_metadata_is_a_complaint_only_after_the_next_update(
+    kind: type[Assignor], leader: MakeLeader, caplog: pytest.LogCaptureFixture
+) -> None:
+    """kafka-python plans the first round of a group before it knows the group's topics."""
+    led = leader(kind)
+    members = {"leader": joins(kind, "t"), "b": joins(kind, "tv")}
+    led.knows({})
+    with caplog.at_level(logging.INFO, logger="kafka_assignors"):
+        led.plans(members, 7)
+    assert f"{kind.name}: the metadata does not list topics 't', 'v' yet" in caplog.messages
+    assert not warnings(caplog)
+    led.knows({"t": 2})
+    led.plans(members, 8)
+    assert warnings(caplog) == [
+        f"{kind.name}: member b subscribes to unknown topic 'v'; the leader ignores that part"
+    ]
