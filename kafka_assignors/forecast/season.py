@@ -2,8 +2,8 @@
 
 A day has 96 quarters of an hour.  A week has 168 hours and begins on Monday.  Both follow the clocks of one
 time zone.  Each quarter of the day has a mean rate.  Each hour of the week has a mean difference: its rates
-minus the mean rates of the same quarters of the day.  After some weeks means weigh newer rates more.  Few
-rates prove little, so means are *shrunk*.  ``seen`` is the number of days or weeks in a mean, at most
+minus the mean rates of the same quarters of the day.  After some weeks, newer rates weigh more.  Few rates
+prove little, so means are *shrunk*.  ``seen`` is the number of days or weeks in a mean, at most
 ``MOST_DAYS`` or ``MOST_WEEKS``::
 
     day(q)  = (mean of quarter q - mean of all quarters) * seen / (seen + DAY_DOUBT)
@@ -279,5 +279,5 @@ def hour_of_week(quarter: _Quarter) -> _Quarter:
 
 
 def quarter_of_week(quarter: _Quarter) -> _Quarter:
-    """Return the number in its week of a quarter of an hour (since 1970), or of each in an array."""
+    """Number a quarter of an hour (since 1970), or each in an array, within its week."""
     return (quarter + 4 * _MONDAY) % WEEK_QUARTERS

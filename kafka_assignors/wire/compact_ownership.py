@@ -86,7 +86,7 @@ def _read_numbers(reader: Reader, most: int) -> list[int]:
     quotient_bits = _bits(reader.sized())
     ones = int(np.count_nonzero(quotient_bits))
     if k > _MOST_BITS or not 0 < count <= most or ones != count:
-        raise CodecError(f"{ones} codes with {k}-bit remainders for {count} partitions, at most {most}")
+        raise CodecError(f"{count} partitions (allowed: {most}) in {ones} codes with {k}-bit remainders")
     ends = np.flatnonzero(quotient_bits)
     bits = _bits(reader.raw((count * k + 7) // 8))[: count * k]
     remainders = bits.reshape(count, k).astype(np.int64) @ (1 << np.arange(k - 1, -1, -1, dtype=np.int64))

@@ -42,7 +42,7 @@ class SecondRound:
     The first round of a hold is counted.  A later round is not counted if the member's claim is older than
     the first round.  The member then counts as busy: it probably joined outside ``poll()``, and has not
     applied an assignment since.  At its next ``poll()`` it revokes the partition and requests a round.  After
-    ``max_poll_interval_ms`` the rounds are counted again.  A claim that is older than the first join under
+    ``max_poll_interval_ms`` each round is counted.  A claim that is older than the first join under
     this member id comes from a lost membership.  The member has nothing to revoke, so the round is counted.
 
     Attributes:

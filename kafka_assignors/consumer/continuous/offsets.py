@@ -170,8 +170,8 @@ class OffsetsDuringJoins(ConsumerCoordinator):
     def _still_valid(self, commit: _Commit) -> CommitOffsets:
         """Return the offsets that no later commit replaces, of partitions that this member has kept.
 
-        Partitions that kafka-python has just removed from the assignment count as kept until the next
-        JoinGroup response: a listener commits them, and no other member gets them before that.
+        A partition that kafka-python has just removed from the assignment is still kept until the next
+        JoinGroup response: a listener commits it, and no other member gets it before that.
         """
         if self._generation.member_id != commit.generation.member_id:
             return {}
@@ -185,7 +185,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         }
 
     async def _await_commits(self, timeout_ms: float) -> bool:
-        """Wait for the last commit, which ends last: it has waited for those on the other connection."""
+        """Wait for the newest commit.  Those before it have ended by then, also on the other connection."""
         try:
             for end in list(self._unanswered)[-1:]:
                 await self._manager.wait_for(end, timeout_ms)

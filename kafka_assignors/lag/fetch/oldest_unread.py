@@ -220,10 +220,10 @@ class OldestUnreadFetch:
         return True
 
     async def _skip_deleted(self, leader: int, positions: list[ReadPosition]) -> list[ReadPosition]:
-        """Move each position below the begin of its log to the begin; return the moved positions.
+        """Move positions of deleted records to the first offset of their log; return the moved positions.
 
-        The positions are of different partitions.  A position is below the begin if records were deleted
-        after the caller chose it.
+        The positions are of different partitions.  The records were deleted after the caller chose the
+        positions.
         """
         by_tp = {position.tp: position for position in positions}
         try:

@@ -5,8 +5,8 @@ Rules:
   finished files (``_spark_metadata``) there, and its checkpoint in ``checkpoints/WRITER``.
 - Files left half-written by a crash are not in the list, and are not read.
 - A checkpoint belongs to one recording, described in its ``about.json``, and `land_stream` checks that.
-  Otherwise Spark would use the offsets of another cluster, or drop new samples because its list already has
-  batches of these numbers.
+  Otherwise Spark would use the offsets of another cluster, or drop new samples: it numbers batches, and would
+  skip those whose numbers are in the list already.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Standbys:
             self._keep(task, int(standing[task]))
 
     def _keep(self, task: int, standing: int) -> None:
-        """Make existing copies standbys: caught-up ones first, then standbys, then the standing owner's."""
+        """Keep copies as standbys: caught-up ones first, then present standbys, then that of `standing`."""
         history, active = self._history, self._actives[task]
         wanted = history.copies[history.sub[task]] - 1
         ranks, process = history.ranks[task], history.process
@@ -72,7 +72,7 @@ class Standbys:
             ]
         chosen, left = self.of[task], list(candidates)
         while len(chosen) < wanted:
-            # Start over each time: a member in a used rack fits once no rack without a copy is left.
+            # Start over each time: when each rack has a copy, members that did not fit before do.
             fits = history.fits([active, *chosen])
             if (member := next((m for m in left if fits[m]), None)) is None:
                 break
@@ -111,8 +111,8 @@ class Standbys:
     def best_of(self, tasks: Vector, member: int) -> int:
         """Pick the task of which a member becomes a standby.
 
-        First a task with a copy there, then of the subtopology with the fewest tasks there, then even pairs:
-        see ``place``.
+        A task with a copy there comes first, then one of the subtopology with the fewest tasks there, then
+        the one that makes pairs even: see ``place``.
         """
         process, ranks = self._history.process[member], self._history.ranks
         has_no_copy = np.array([process not in ranks[task] for task in tasks.tolist()])

@@ -1,7 +1,9 @@
 """Minimum-cost flow: turn a good matrix of shares into an optimal one, with a proof.
 
+The arcs of the residual network are the possible changes of the matrix: one partition more or less in a
+cell.  Each node has a potential, which is added to the costs of its arcs, or subtracted: the reduced costs.
 An arc is negative if its reduced cost is.  A matrix is optimal for a goal exactly when there are potentials
-under which no arc of the residual network is negative.  So:
+under which no arc is negative.  So:
 
 1. Often the goal itself guesses such potentials, or a few rounds of Bellman-Ford find them.
 2. Else start from the guess or from the result of these rounds, and push along every negative arc until none
@@ -53,8 +55,9 @@ def settle(residual: Residual, goal: Goal) -> None:
 def _repair(residual: Residual, goal: Goal, relaxed: Labels) -> Labels:
     """Find the optimum and its labels.
 
-    Unless the goal is curved, the capacity of arcs that add is unlimited.  A push cannot use it up, so these
-    arcs must not be negative.  The goal's own guess ensures this, the relaxed labels do not.
+    The arcs that add a partition to a cell have no limit, unless the goal is curved: each further partition
+    then costs more.  No push can use up an arc without a limit, so it must not be negative.  The goal's own
+    guess ensures that; the relaxed labels do not.
     """
     labels = Labels(residual, goal.guess(residual.problem, residual.shares, residual.loads))
     step = 1

@@ -82,7 +82,7 @@ class Search:
 
         Args:
             history: the arrivals.
-            rate: records/s that a size counts on from the fastest member (``usable_rate``).
+            rate: records/s of the fastest member (``usable_rate``).
             most: a size that counts as holding the target without a trial.  None: the number of partitions,
                 beyond which members are idle.  If not even that size holds the target, because of the
                 strategy, the result is the least size that is about as good as that one.
@@ -107,7 +107,7 @@ class Search:
 
         Args:
             history: the arrivals.
-            rate: records/s that a size counts on from the fastest member (``usable_rate``).
+            rate: records/s of the fastest member (``usable_rate``).
 
         Returns:
             None: there is none; or the owners are unknown, so the next rebalance plans them; or a new plan of

@@ -153,7 +153,7 @@ class Tailing:
             self.kept.seek(tailed, position)
 
     def on_truncation(self, error: LogTruncationError) -> None:
-        """Restart copies beyond a divergent or unknown offset: from there on, records may be others."""
+        """Restart copies beyond the offset where the changelog diverged, or if it is unknown."""
         for partition, divergent in error.divergent_offsets.items():
             tailed = next((tailed for tailed in self.kept if tailed.partition == partition), None)
             if tailed is None:
@@ -295,7 +295,7 @@ class Tailing:
 
 def _flush(tailed: TailedCopy) -> None:
     tailed.copy.flush()
-    if tailed.waiter is None:  # a flush proves the copy of a standby sound
+    if tailed.waiter is None:  # after a flush, the copy of a standby is sound
         tailed.copy.in_doubt = False
 
 

@@ -1,4 +1,4 @@
-"""A member's lease: the time it may write after a sign of its membership, a heartbeat or a commit.
+"""A member's lease: how long it may write after its last heartbeat or commit, the signs of its membership.
 
 No other member writes for its tasks before the lease ends.  No broker fences an ordinary producer, so a
 member must find out in time by itself that it has left the group.  A broker gives a member's partitions to

@@ -106,7 +106,7 @@ def test_invalid_bytes_are_refused(data: bytes) -> None:
 def test_limit_of_partitions_holds_over_all_topics() -> None:
     halves = string("t") + full_range(2**19) + string("u") + full_range(2**19)
     assert sum(map(len, read(compressed(int32(2) + halves)).values())) == 2**20
-    with pytest.raises(CodecError, match="for 8 partitions, at most 0"):
+    with pytest.raises(CodecError, match=r"8 partitions \(allowed: 0\)"):
         read(compressed(int32(3) + halves + string("v") + full_range(8)))
 
 
