@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +27,7 @@ NOT_WRITABLE = {
 }
 _TIMEOUT_S = 30  # limit for a connection that sends nothing
 _ATTEMPTS = 2  # one dropped connection among 46 jars should not fail the start
+_LOGIN = re.compile(r"(?<=://)[^/\s]*@")  # user and password in a URL; no error may show them
 
 
 def download(into: Path) -> Downloader:
@@ -40,7 +42,7 @@ def download(into: Path) -> Downloader:
     with needs_extra("broker"):
         from jgo.maven import MavenContext
     mirror = os.environ.get(MIRROR, "").strip().rstrip("/")
-    where = f"the mirror {mirror}" if mirror else "Maven's central repository"
+    where = f"the mirror {_LOGIN.sub('', mirror)}" if mirror else "Maven's central repository"
     repos = {"mirror": mirror} if mirror else None
 
     def download_jar(jar: Jar) -> Path:
@@ -67,4 +69,4 @@ def _why(failure: BaseException) -> str:
         inner := failure.__cause__ or failure.__context__ or getattr(failure, "reason", None), BaseException
     ):
         failure = inner
-    return " ".join(str(getattr(failure, "strerror", None) or failure).split())[:200]
+    return _LOGIN.sub("", " ".join(str(getattr(failure, "strerror", None) or failure).split()))[:200]

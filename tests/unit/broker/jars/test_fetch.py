@@ -136,6 +136,18 @@ def test_busy_mirror_is_asked_again(mirror: Mirror) -> None:
     assert mirror.asked.count("beta") == 2
 
 
+@pytest.mark.parametrize("scheme", ["http", "htp"], ids=["refused", "an error with the URL"])
+def test_password_in_the_url_of_the_mirror_is_not_shown(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    mirror.close()
+    address = mirror.url.partition("://")[2]
+    monkeypatch.setenv("KAFKA_ASSIGNORS_MAVEN_URL", f"{scheme}://me:se@{'cret' * 100}@{address}")
+    with pytest.raises(BrokerError, match=rf"from the mirror {scheme}://{address} \(") as caught:
+        fetch_jars("test", jars=mirror.jars)
+    assert "cret" not in str(caught.value)
+
+
 @pytest.mark.parametrize("url", ["not a url", "mirror.example/maven", "http://[::1/maven"])
 def test_malformed_url_of_the_mirror_is_named(
     mirror: Mirror, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str
