@@ -10,7 +10,7 @@ import click
 
 from kafka_assignors.broker import Backend, DevelopmentBroker, start_broker, state
 from kafka_assignors.broker.paths import expanded
-from kafka_assignors.cli.common import output_option
+from kafka_assignors.cli.common import output_option, sigterm_as_interrupt
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.errors import BrokerError
 
@@ -40,7 +40,9 @@ def command() -> None:
     "[default: a temporary directory]",
 )
 @click.option(
-    "--foreground", is_flag=True, help="Stay in the foreground, and stop the started broker on Ctrl-C."
+    "--foreground",
+    is_flag=True,
+    help="Stay in the foreground, and stop the started broker on Ctrl-C or SIGTERM.",
 )
 def start(*, backend: Backend, port: int | None, data_dir: Path | None, foreground: bool) -> None:
     """Start the broker unless it is running, and print its address for clients.
@@ -118,10 +120,11 @@ def _refuse_another(
 
 
 def _stay(broker: DevelopmentBroker) -> None:
-    click.echo("the broker is running; stop it with Ctrl-C", err=True)
-    click.echo(broker.bootstrap)
     try:
-        broker.wait()
+        with sigterm_as_interrupt():
+            click.echo("the broker is running; stop it with Ctrl-C", err=True)
+            click.echo(broker.bootstrap)
+            broker.wait()
         if broker.failed:
             raise BrokerError(f"the broker ended: {broker.error_line()} (log: {broker.log_path})")
     except KeyboardInterrupt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -116,3 +117,35 @@ def test_status_shows_every_path_as_it_is(monkeypatch: pytest.MonkeyPatch, tmp_p
         f" data dir   {data_dir}",
         f" log        {data_dir}/broker.log",
     ]
+
+
+class Foreground:
+    """A broker in the foreground, whose command gets SIGTERM."""
+
+    pid, bootstrap, failed = 7, "127.0.0.1:9092", False
+
+    def __init__(self) -> None:
+        self.is_stopped = False
+
+    def wait(self) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    def stop(self, *, keep_log: bool) -> None:
+        self.is_stopped = not keep_log
+
+
+def test_sigterm_stops_a_broker_in_the_foreground(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Else a start right afterwards would find the broker while it stops, and call it running."""
+    broker, stray = Foreground(), []
+    monkeypatch.setenv("KAFKA_ASSIGNORS_STATE", str(tmp_path))
+    monkeypatch.setattr("kafka_assignors.cli.broker.start_broker", lambda *_, **__: broker)
+    monkeypatch.setattr(state, "save", lambda *_, **__: (tmp_path / "broker.json").write_text('{"pid": 7}'))
+    before = signal.signal(signal.SIGTERM, lambda *_: stray.append("SIGTERM"))
+    try:
+        result = CliRunner().invoke(command, ["start", "--foreground"])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (result.exit_code, result.stdout, stray) == (0, "127.0.0.1:9092\n", [])
+    assert result.stderr.endswith("stopping the broker\n")
+    assert broker.is_stopped
+    assert not (tmp_path / "broker.json").exists()
