@@ -31,11 +31,12 @@ class LoadForecasts:
         round then plans with the forecasts of the first one, so that all rounds have the same target.
         """
         self.count = 0
+        if not is_later_round:
+            self._used = Expected()  # those of an earlier rebalance, in case this one gets none
         partitions = _partitions(group)
         if not partitions:  # no topic has two subscribers
             return group
         if not is_later_round:
-            self._used = Expected()  # in case the next line fails
             self._used = self.source.look(partitions)
             is_enough = enough_expected(group, self._used.arrivals)
             self._log_change(is_enough, self._used)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, cast
 
 import pytest
 
@@ -22,13 +22,14 @@ from kafka_assignors import (
 from kafka_assignors.assignor.lag.forecasts import LoadForecasts
 from kafka_assignors.assignor.lag.options import CooperativeLagOptions
 from kafka_assignors.lag.feed.reader import FeedReader
-from kafka_assignors.lag.feed.sources import PolledLoad
+from kafka_assignors.lag.feed.sources import Expected, PolledLoad
 from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.plan import Group, Reason, TopicPartition
 from kafka_assignors.plan.cause import Cause
 from tests.support.forecast.feed_messages import Feed, forecast, record
 from tests.support.group.joining import cluster, joined, own, plan_of, raw
 from tests.support.logged import ours
+from tests.support.plan.builders import member
 from tests.support.waiting import until
 from tests.unit.conftest import MakeConsumer, joining
 
@@ -227,6 +228,22 @@ def test_rebalance_that_began_without_forecasts_ends_without(made: Make) -> None
     world.rebalance(first)
     assert [report.forecasts for report in world.reports] == [0, 0]
     assert world.reports[0].target == world.reports[1].target
+
+
+def test_forecasts_of_an_earlier_rebalance_are_not_used_again() -> None:
+    """The first round had no topic with two subscribers, and a member joined before the second round."""
+
+    class Source:
+        def look(self, _partitions: Collection[TopicPartition]) -> Expected:
+            return Expected(HEAVY)
+
+    forecasts = LoadForecasts("s", cast("Any", Source()))
+    shared = Group((member("a"), member("b")), {"t": 4}, lags={"t": [0] * 4})
+    forecasts.with_planned_forecasts(shared, is_later_round=False)
+    assert forecasts.count == 4
+    forecasts.with_planned_forecasts(replace(shared, lags={}), is_later_round=False)
+    assert forecasts.with_planned_forecasts(shared, is_later_round=True) is shared
+    assert forecasts.count == 0
 
 
 # --- when there is none ---------------------------------------------------------------------------------
