@@ -58,7 +58,10 @@ def prepare(
         cluster_id=cluster_id,
     )
     # The JVM gets the whole environment, because JAVA_TOOL_OPTIONS and the like are the user's choice.
-    return spec, dict(os.environ)
+    env = dict(os.environ)
+    if env.get("LC_ALL") in {"C", "POSIX"}:  # there Java reads paths as ASCII, but Python as UTF-8
+        env["LC_ALL"] = "C.UTF-8"
+    return spec, env
 
 
 def _cluster_id(meta: Path) -> str | None:
