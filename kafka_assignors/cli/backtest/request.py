@@ -6,16 +6,19 @@ from collections.abc import Iterator, Sequence
 
 from kafka_assignors.pipeline.backtest.grid import Grid, Trial
 from kafka_assignors.pipeline.backtest.recorded import Recorded
+from kafka_assignors.simulation import Scenario
 
 
 def assumptions(
     grid: Grid, recorded: Sequence[Recorded], trials: Sequence[Trial], recorded_members: int | None
 ) -> Iterator[str]:
     """Yield notes on values assumed for options that were not given, and on forecasts without effect."""
-    first_scenarios = {trial.group: trial.scenario for trial in reversed(trials)}
+    scenarios: dict[str, list[Scenario]] = {}
+    for trial in trials:
+        scenarios.setdefault(trial.group, []).append(trial.scenario)
     for recording in recorded:
         group, rate = recording.history.group, recording.history.service_rate
-        if group not in first_scenarios:
+        if group not in scenarios:
             continue
         if grid.service_rates == (None,):
             how = (
@@ -26,22 +29,20 @@ def assumptions(
             )
             yield f"group {group!r}: a member reads {rate:,.1f} records/s, {how} (--service-rate)"
         if not grid.members:
-            numbers = {trial.scenario.members for trial in trials if trial.group == group}
+            numbers = {scenario.members for scenario in scenarios[group]}
             yield (
                 f"group {group!r}: {' or '.join(map(str, sorted(numbers)))} members, 1.3 times what the "
                 "mean load needs, at least 2, but at most one a partition (--members)"
             )
         if not grid.churn:
-            churn = first_scenarios[group].script
-            if grid.replicates > 1:
-                kinds = ", ".join(step.kind for step in first_scenarios[group].churn)
-                churn = f"{kinds}, {grid.replicates:,} draws of their times"
-            yield f"group {group!r}: churn {churn} (--churn)"
-        delays = {
-            trial.scenario.forecast_delay_s
-            for trial in trials
-            if trial.group == group and trial.scenario.strategy.by_load
-        }
+            is_drawn = grid.replicates > 1
+            churns = dict.fromkeys(
+                ", ".join(step.kind for step in scenario.churn) if is_drawn else scenario.script
+                for scenario in scenarios[group]
+            )
+            draws = f", {grid.replicates:,} draws of their times" if is_drawn else ""
+            yield f"group {group!r}: churn {' or '.join(churns)}{draws} (--churn)"
+        delays = {scenario.forecast_delay_s for scenario in scenarios[group] if scenario.strategy.by_load}
         horizon_s = recording.history.horizon_s or 0.0
         if too_late := [f"{delay:g}" for delay in sorted(delays) if delay >= horizon_s]:
             yield (
