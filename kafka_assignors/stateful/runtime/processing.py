@@ -159,10 +159,10 @@ class Processing:
                 others = self._uncommitted_bytes() - active.uncommitted_bytes
             try:
                 active.take(record)
-            except StateDamagedError as error:
-                self.suspend(active, error)
-                return taken
-            except BaseException:
+            except BaseException as error:
+                if isinstance(error, StateDamagedError) and active.copy is not None:
+                    self.suspend(active, error)
+                    return taken
                 self._commit_before_error()
                 raise
         return len(batch)

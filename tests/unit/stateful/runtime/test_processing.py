@@ -71,6 +71,21 @@ def test_callback_that_uses_text_keys_ends_the_member_with_a_type_error(bench: B
     assert bench.processing.damaged() == []
 
 
+def test_damage_in_a_store_of_the_application_ends_a_member_without_state(bench: Bench) -> None:
+    """There is no store of ours to restore, so the task would wait for ever."""
+
+    def read_own_store(record: Any, _: Any) -> None:
+        if record.key == b"bad":
+            raise FLIPPED
+
+    copy, bench.actives[T0].copy = bench.copy(T0), None
+    bench.actives[T0].process = read_own_store
+    with pytest.raises(StateDamagedError, match="bytes are flipped"):
+        bench.process(T0, b"a", b"bad")
+    assert (bench.cluster.committed, bench.processing.damaged()) == ({T0: 1}, [])
+    copy.drop()
+
+
 def test_commit_of_a_record_ends_the_doubt_about_restored_state(bench: Bench) -> None:
     """Not sooner: it could be restored again and again without progress."""
     copies = [bench.copy(at) for at in (T0, T1)]
