@@ -55,6 +55,7 @@ class Processing:
         self._damaged: dict[ActiveTask, StateDamagedError] = {}
         self._is_full = False  # whether uncommitted changes are over the limit, and a commit failed
         self._rewound: dict[TopicPartition, int] = {}  # partition rewound in this turn -> its offset
+        self._other_bytes = 0  # uncommitted changes of all tasks except the one being processed
 
     def process(self, batches: Iterable[Batch]) -> None:
         """Process the records of one poll; skip partitions without an active task.
@@ -64,9 +65,14 @@ class Processing:
             StateError, ChangelogError, KafkaError: see ``Commits.commit``.
         """
         self._rewound.clear()
+        self._other_bytes = self._uncommitted_bytes()  # once a poll, because a member may have many tasks
         for active, partition, batch in batches:
-            if active is not None and (taken := self._process_batch(active, batch)) < len(batch):
+            if active is None:
+                continue
+            self._other_bytes -= active.uncommitted_bytes
+            if (taken := self._process_batch(active, batch)) < len(batch):
                 self._rewind(partition, batch[taken].offset)
+            self._other_bytes += active.uncommitted_bytes
 
     def commit(self, wait_s: float = 0.0) -> bool:
         """Commit all work (see ``Commits.commit``), and suspend tasks whose store is damaged.
@@ -146,17 +152,16 @@ class Processing:
         """Process records; return their number, smaller than the batch if processing had to stop."""
         if not self._takes(active):
             return 0
-        others = self._uncommitted_bytes() - active.uncommitted_bytes
         for taken, record in enumerate(batch):
             if self._shutdown.is_set():
                 return taken
-            is_over_limit = others + active.uncommitted_bytes > self._max_uncommitted_bytes
+            is_over_limit = self._other_bytes + active.uncommitted_bytes > self._max_uncommitted_bytes
             if is_over_limit or self._clock() >= self._next_commit:
                 is_committed = self._make_room() if is_over_limit else self.commit_if_due()
+                self._other_bytes = self._uncommitted_bytes() - active.uncommitted_bytes
                 # A failed attempt takes time, so leave the rest of the batch: the next poll comes sooner.
                 if not is_committed or not self._takes(active):
                     return taken
-                others = self._uncommitted_bytes() - active.uncommitted_bytes
             try:
                 active.take(record)
             except BaseException as error:

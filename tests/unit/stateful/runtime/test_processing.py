@@ -8,6 +8,7 @@ import pytest
 from kafka.errors import NodeNotReadyError
 
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError, StateDamagedError
+from kafka_assignors.stateful.runtime.tasks import ActiveTask
 from tests.unit.stateful.bench import T0, T1, Bench, break_store
 
 FLIPPED = StateDamagedError("bytes are flipped")
@@ -135,6 +136,30 @@ def test_full_memory_commits_in_the_middle_of_a_batch(bench: Bench) -> None:
     assert bench.cluster.committed[T0] >= 30
     assert len(bench.in_log(0)) >= 30
     assert bench.cluster.sought == {}
+
+
+@pytest.mark.parametrize("bench", [{"most": 1_000}], indirect=True)
+def test_limit_of_memory_holds_for_all_tasks_together(bench: Bench) -> None:
+    batches = [
+        (bench.actives[at], at, bench.records[at].take(b"%d" % n)) for n in range(20) for at in (T0, T1)
+    ]
+    bench.processing.process(batches)
+    assert sum(active.uncommitted_bytes for active in bench.actives.values()) < 1_200
+    assert min(bench.cluster.committed[at] for at in (T0, T1)) >= 15
+
+
+def test_memory_of_all_tasks_is_summed_once_a_poll(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member may own a thousand tasks, and a poll may bring a record of each."""
+    asked: list[ActiveTask] = []
+
+    def uncommitted_bytes(active: ActiveTask) -> int:
+        asked.append(active)
+        return 1
+
+    monkeypatch.setattr(ActiveTask, "uncommitted_bytes", property(uncommitted_bytes))
+    active = bench.actives[T0]
+    bench.processing.process([(active, T0, bench.records[T0].take(b"a")) for _ in range(50)])
+    assert asked.count(bench.actives[T1]) == 1
 
 
 @pytest.mark.parametrize("bench", [{"most": 1_000}], indirect=True)
