@@ -9,6 +9,7 @@ called ``above`` and ``below``.
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 import sys
@@ -20,6 +21,7 @@ from kafka_assignors.strict_json import LONGEST, json_or_text
 
 T = TypeVar("T")
 
+_LAZY = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -112,9 +114,11 @@ def text(option: str, value: Any) -> str:
 
 
 def function(option: str, value: Any) -> None:
-    """Check a function.  The error shows the type only."""
+    """Check a function that does its work when it is called.  The error shows the type only."""
     if not callable(value):
         raise OptionError(option, f"expected a function, got a {type(value).__name__}")
+    if any(is_lazy(value) for is_lazy in _LAZY):
+        raise OptionError(option, "expected a function, got one with async or yield: a call runs none of it")
 
 
 def instance(option: str, value: Any, kind: type | tuple[type, ...], expected: str) -> None:

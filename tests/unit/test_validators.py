@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -68,6 +68,23 @@ def test_good_values_are_returned() -> None:
     check.instance("o", {}, dict, "a mapping")
     check.known_names([], ())
     check.required({"o": "x"}, "a", "o")
+
+
+async def _coroutine() -> None: ...
+
+
+def _generator() -> Iterator[None]:
+    yield
+
+
+async def _async_generator() -> AsyncIterator[None]:
+    yield
+
+
+@pytest.mark.parametrize("lazy", [_coroutine, _generator, _async_generator])
+def test_function_whose_call_runs_none_of_it_is_refused(lazy: Callable[..., Any]) -> None:
+    with pytest.raises(OptionError, match="with async or yield: a call runs none of it"):
+        check.function("o", lazy)
 
 
 def test_long_values_are_cut() -> None:

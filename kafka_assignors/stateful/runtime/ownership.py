@@ -14,7 +14,7 @@ from kafka_assignors.stateful.runtime.lease import Lease
 from kafka_assignors.stateful.runtime.processing import Processing
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks, Process
 from kafka_assignors.stateful.topology import Topology
-from kafka_assignors.validators import instance
+from kafka_assignors.validators import function, instance
 from kafka_assignors.wire.stateful.task_section import Task
 
 
@@ -92,12 +92,13 @@ def process_functions(topology: Any, process: Any) -> dict[str, Process]:
 
     Raises:
         OptionError: ``topology`` is no `Topology`, or ``process`` is neither a function nor a mapping with a
-            function for each subtopology.
+            function for each subtopology.  A function with ``async`` or ``yield`` would process no record.
     """
     instance("topology", topology, Topology, "a Topology")
     ids = {subtopology.id for subtopology in topology.subtopologies}
-    if callable(process):
-        return dict.fromkeys(ids, process)
-    if not isinstance(process, Mapping) or set(process) != ids or not all(map(callable, process.values())):
+    given = dict.fromkeys(ids, process) if callable(process) else process
+    if not isinstance(given, Mapping) or set(given) != ids or not all(map(callable, given.values())):
         raise OptionError("process", f"expected a function, or one for each of {', '.join(sorted(ids))}")
-    return dict(process)
+    for of_subtopology in given.values():
+        function("process", of_subtopology)
+    return dict(given)

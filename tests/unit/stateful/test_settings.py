@@ -117,6 +117,17 @@ def test_each_subtopology_needs_a_function(process: Any, tmp_path: Any) -> None:
     assert not list(tmp_path.iterdir()), "it made files before it looked at its arguments"
 
 
+async def _process_later(record: Any, store: Any) -> None: ...
+
+
+@pytest.mark.parametrize("process", [_process_later, {"a": print, "b": _process_later}])
+def test_coroutine_function_is_refused(process: Any, tmp_path: Any) -> None:
+    """Nothing would await it, so its records would be committed unprocessed."""
+    with pytest.raises(OptionError, match="with async or yield") as caught:
+        StatefulConsumer(TOPOLOGY, process, tmp_path, group_id="g")
+    assert caught.value.option == "process"
+
+
 def test_cluster_that_is_gone_after_the_check_of_changelogs_leaves_no_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
