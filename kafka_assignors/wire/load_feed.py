@@ -100,7 +100,8 @@ def decode(data: bytes) -> Forecast:
 def _milliseconds(document: dict[str, Any], name: str, least: int) -> int:
     value: Any = document.get(name)
     if not is_whole(value, least, _MOST_TIME):
-        raise CodecError(f"value: {name} is {_shown(value)}, expected milliseconds from {least}")
+        expected = f"whole milliseconds from {least} to {_MOST_TIME}"
+        raise CodecError(f"value: {name} is {_shown(value)}, expected {expected}")
     return int(value)
 
 

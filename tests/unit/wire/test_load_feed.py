@@ -137,9 +137,15 @@ def test_a_missing_field_is_refused_by_name(name: str) -> None:
         load_feed.decode(json.dumps({k: v for k, v in FIELDS.items() if k != name}).encode())
 
 
-@pytest.mark.parametrize(("name", "wrong"), [("time_ms", 1.5), ("horizon_ms", 1.5), ("horizon_ms", 0)])
-def test_a_fractional_time_and_a_horizon_of_0_are_refused(name: str, wrong: float) -> None:
-    with pytest.raises(CodecError, match=name):
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("time_ms", 1.5), ("horizon_ms", 1.5), ("horizon_ms", 0), ("time_ms", 1_760_000_000_000_000)],
+    ids=["fraction", "fraction of a horizon", "horizon of 0", "microseconds"],
+)
+def test_a_time_out_of_range_is_refused_with_the_range(name: str, wrong: float) -> None:
+    with pytest.raises(
+        CodecError, match=rf"{name} is .*, expected whole milliseconds from [01] to 253402300799999"
+    ):
         load_feed.decode(with_field(name, wrong))
 
 
