@@ -48,16 +48,19 @@ class ClosedCopies:
         self._clock = clock
         self._next_clean = clock()
         self.leaving: set[Task] = set()
-        self._positions: dict[Task, int] = {}
+        # Task -> offset and time of its checkpoint, which stay the same until the copy is opened.  The copies
+        # are reported in each turn, so their files are not asked again.
+        self._checkpoints: dict[Task, tuple[int, float]] = {}
         for task, checkpoint in state_dir.tasks().items():
             if task in changelogs and isinstance(position := offset_in(checkpoint, changelogs[task]), int):
-                self._positions[task] = position
+                self._add(task, position)
 
     def copies(self, changelogs: Mapping[Task, Changelog], held: Collection[Task]) -> dict[Task, ClosedCopy]:
         """Return the closed copies to report to the group; ``held`` are the tasks in use."""
+        now = self._state_dir.now()
         return {
-            task: ClosedCopy(changelogs[task], position, is_stale(task, changelogs[task], self._state_dir))
-            for task, position in self._positions.items()
+            task: ClosedCopy(changelogs[task], position, is_stale(changelogs[task], now - confirmed_at))
+            for task, (position, confirmed_at) in self._checkpoints.items()
             if task not in held and task not in self.leaving and task in changelogs
         }
 
@@ -69,11 +72,11 @@ class ClosedCopies:
         """Add a copy that was closed."""
         self.forget(copy.task)
         if copy.checkpointed >= 0:
-            self._positions[copy.task] = copy.checkpointed
+            self._add(copy.task, copy.checkpointed)
 
     def forget(self, task: Task) -> None:
         """Drop the position of a copy."""
-        self._positions.pop(task, None)
+        self._checkpoints.pop(task, None)
 
     def clean(self, delay_s: float, keep: Collection[Task]) -> None:
         """Delete copies that were unused for ``delay_s``.
@@ -88,8 +91,11 @@ class ClosedCopies:
         self._next_clean = now + min(_CLEAN_EVERY_S, max(delay_s, 1.0))
         try:
             for task in self._state_dir.clean(delay_s, keep, among=self.leaving):
-                self._positions.pop(task, None)
+                self.forget(task)
                 log.info("task %s_%d: deleted its unused state", *task)
             self.leaving = set(self._state_dir.idle(delay_s, keep))
         except StateError as error:
             log.warning("cannot list unused state: %s", error)
+
+    def _add(self, task: Task, position: int) -> None:
+        self._checkpoints[task] = position, self._state_dir.now() - self._state_dir.unconfirmed_s(task)

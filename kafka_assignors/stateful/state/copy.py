@@ -47,10 +47,10 @@ def offset_in(checkpoint: Checkpoint | Damaged | None, changelog: Changelog) -> 
     return position.offset
 
 
-def is_stale(task: Task, changelog: Changelog, state_dir: StateDir) -> bool:
+def is_stale(changelog: Changelog, unconfirmed_s: float) -> bool:
     """Whether a copy was unused for so long that compaction may have removed deletes that it has not seen."""
     keeps_s = changelog.keeps_deletes_s
-    return keeps_s is not None and state_dir.unconfirmed_s(task) > keeps_s
+    return keeps_s is not None and unconfirmed_s > keeps_s
 
 
 class Copy:
@@ -75,11 +75,12 @@ class Copy:
         self.changelog = changelog
         self._stores = stores
         self.in_doubt = False
-        self.stale = changelog is not None and is_stale(task, changelog, state_dir)
+        unconfirmed_s = state_dir.unconfirmed_s(task)
+        self.stale = changelog is not None and is_stale(changelog, unconfirmed_s)
         self._dir: TaskDir = state_dir.claim(task)
         self.checkpointed = -1  # offset in the checkpoint; -1: none
         self._now = state_dir.now
-        self._checkpointed_at = self._now() - state_dir.unconfirmed_s(task)
+        self._checkpointed_at = self._now() - unconfirmed_s
         try:
             self.store: Store = self._open()
         except BaseException:

@@ -736,3 +736,18 @@ def test_closed_copy_becomes_stale_with_age(bench: Bench) -> None:
     assert {task: copy.stale for task, copy in bench.closed_copies.items()} == {S0: False, S1: False}
     bench.now += 101.0
     assert {task: copy.stale for task, copy in bench.closed_copies.items()} == {S0: True, S1: False}
+
+
+def test_files_of_closed_copies_are_not_asked_in_each_turn(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A member that gave up 500 tasks would spend milliseconds of each turn on them."""
+    known = bench.copies._changelogs
+    known.known = {S0: replace(known.known[S0], keeps_deletes_s=100.0)}
+    bench.close_copies(S0)
+
+    def asked(*_: object) -> float:
+        raise AssertionError
+
+    monkeypatch.setattr(StateDir, "unconfirmed_s", asked)
+    assert set(bench.closed_copies) == {S0}
