@@ -17,8 +17,8 @@ from kafka_assignors.errors import (
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
-_LOCKED = {errno.EAGAIN, errno.ENOLCK}
-_OTHER = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO}
+_LOCKED = {errno.EAGAIN}
+_OTHER = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ENOLCK}
 _LONGEST = 300  # characters of an error's text
 _DAMAGE = ("Corruption", "IO error", "NotFound")
 """Beginnings of RocksDB's texts about damaged data."""
@@ -47,11 +47,11 @@ def store_error(error: Exception, where: object, *, logged: bool = True, in_use:
     text = " ".join(str(error).split())
     is_corrupt = text.startswith("Corruption")
     if not is_corrupt:
+        if "lock hold by current process" in text:  # followed by the words of ENOLCK
+            return _error_of(errno.EAGAIN, str(where), "")
         for number in (*_FULL, *_DENIED, *_LOCKED, *_OTHER):
             if os.strerror(number) in text:
                 return _error_of(number, str(where), os.strerror(number))
-        if "lock hold by current process" in text:
-            return _error_of(errno.ENOLCK, str(where), "")
     detail = text[:_LONGEST]
     if in_use and not text.startswith(_DAMAGE):
         return StateError(f"cannot use {where}: {detail}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ import pytest
 from kafka_assignors.errors import StateDamagedError, StateError
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful import StateDir, Store, Stores
-from kafka_assignors.stateful.state.faults import store_error
+from kafka_assignors.stateful.state.faults import state_errors, store_error
 from tests.unit.stateful.processes import program, run
 from tests.unit.stateful.state.numbered_changes import SMALL, changes, contents
 
@@ -264,3 +265,14 @@ def test_impossible_store_path_is_a_state_error(tmp_path: Path) -> None:
     with pytest.raises(StateError) as caught:
         Stores(SMALL).open(tmp_path / "file" / "store")
     assert "\n" not in str(caught.value)
+
+
+def test_file_system_without_locks_is_not_reported_as_in_use(tmp_path: Path) -> None:
+    """As an NFS without a lock service: to wait for another user would not help."""
+    refused = OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+    cannot_lock = f"cannot use {tmp_path}: No locks available"
+    with pytest.raises(StateError, match=cannot_lock) as caught, state_errors(tmp_path):
+        raise refused
+    of_store = store_error(Exception("IO error: While lock file: x/LOCK: No locks available"), tmp_path)
+    assert str(of_store) == str(caught.value)
+    assert type(of_store) is type(caught.value) is StateError
