@@ -12,6 +12,8 @@ from kafka_assignors.broker.settings import HEAP, JVM_OPTIONS, SETTINGS, java_pr
 from kafka_assignors.broker.supervised import Spec
 
 DATA = "data"  # Kafka's data directory, below the broker's directory
+# Their names are ours alone, because a user may choose a directory that has files of another broker.
+PROPERTIES, _LOGGING = "kafka-assignors.properties", "kafka-assignors-log4j2.xml"
 
 _LOG4J = """\
 <Configuration status="WARN">
@@ -30,17 +32,16 @@ def prepare(
     comma, and Kafka splits ``log.dirs`` at commas.
     """
     (root / "tmp").mkdir(parents=True, exist_ok=True)
-    (root / "log4j2.xml").write_text(_LOG4J, encoding="utf-8")
+    (root / _LOGGING).write_text(_LOG4J, encoding="utf-8")
     settings = {**SETTINGS, "log.dirs": DATA, **properties}
-    conf = "server.properties"
-    (root / conf).write_text(java_properties(settings), encoding="ascii")
+    (root / PROPERTIES).write_text(java_properties(settings), encoding="ascii")
     jvm = [
         str(java.path),
         HEAP,
         *JVM_OPTIONS,
         "-XX:ErrorFile=hs_err.log",
         "-Djava.io.tmpdir=tmp",  # zstd and snappy unpack their libraries there; a killed JVM leaves them
-        "-Dlog4j2.configurationFile=log4j2.xml",
+        f"-Dlog4j2.configurationFile={_LOGGING}",
         "-cp",
         os.pathsep.join(map(str, jars)),
     ]
@@ -48,8 +49,8 @@ def prepare(
     is_formatted = meta.exists()
     cluster_id = _cluster_id(meta) if is_formatted else new_cluster_id()
     # The option uses "=", because an id from another program may start with a dash.
-    format_data = [*jvm, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", conf]
-    serve = [*jvm, "kafka.Kafka", conf]
+    format_data = [*jvm, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", PROPERTIES]
+    serve = [*jvm, "kafka.Kafka", PROPERTIES]
     spec = Spec(
         commands=[serve] if is_formatted else [format_data, serve],
         cwd=str(root),

@@ -52,7 +52,7 @@ class InZones(FreshNames):
 def one_more_broker(first: DevelopmentBroker, rack: str) -> Iterator[None]:
     """Let a second broker join the cluster of a development broker, which stays its controller."""
     (port,) = free_ports(1)
-    settings = (first.data_dir / "server.properties").read_text(encoding="ascii")
+    settings = (first.data_dir / jvm.PROPERTIES).read_text(encoding="ascii")
     meta = (first.data_dir / jvm.DATA / "meta.properties").read_text(encoding="ascii")
     (voters,) = re.findall(r"^controller\.quorum\.voters=(.*)$", settings, re.MULTILINE)
     (cluster_id,) = re.findall(r"^cluster\.id=(.*)$", meta, re.MULTILINE)

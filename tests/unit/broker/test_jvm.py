@@ -24,3 +24,12 @@ def test_paths_are_utf_8_in_the_plain_locale(
         monkeypatch.setenv("LC_ALL", given)
     _spec, env = prepare(Java(Path("/java"), 17), [], tmp_path, {}, scratch=True)
     assert env.get("LC_ALL") == passed
+
+
+def test_files_of_another_broker_in_the_directory_stay(tmp_path: Path) -> None:
+    """As in the folder of an unpacked Kafka."""
+    theirs = [tmp_path / "server.properties", tmp_path / "log4j2.xml"]
+    for file in theirs:
+        file.write_text("theirs")
+    prepare(Java(Path("/java"), 17), [], tmp_path, {}, scratch=False)
+    assert [file.read_text() for file in theirs] == ["theirs", "theirs"]
