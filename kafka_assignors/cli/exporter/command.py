@@ -27,7 +27,7 @@ _SHORTEST_TIMEOUT_S, _LONGEST_TIMEOUT_S = 10.0, 120.0
 def _pattern(value: str) -> Pattern[str]:
     try:
         return re.compile(value)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise click.BadParameter(f"{value!r} is no regular expression: {error}") from error
 
 

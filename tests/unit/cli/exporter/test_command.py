@@ -57,6 +57,10 @@ def test_pattern_that_is_no_expression_is_refused(option: str) -> None:
     assert line.startswith(f"Invalid value for '{option}': 'a(b' is no regular expression: missing )")
 
 
+def test_pattern_with_too_many_repetitions_is_refused() -> None:
+    assert refused("--groups", "a{99999999999}").endswith("expression: the repetition number is too large")
+
+
 @pytest.mark.parametrize("seconds", ["0", "nan", "4000", "x"])
 def test_interval_has_bounds(seconds: str) -> None:
     assert "--interval" in refused("--interval", seconds)
