@@ -1,0 +1,42 @@
+"""A report that is shown repeatedly: in place on a terminal, one after the other elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+from rich.text import Text
+
+from kafka_assignors.cli.repeated_report import WatchedReport, show_report
+
+
+class Number:
+    """A report of one number."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def as_json(self) -> Mapping[str, int]:
+        return {"number": self.number}
+
+
+def interrupted_after(count: int) -> Iterator[Number]:
+    """Yield reports, then interrupt."""
+    yield from map(Number, range(count))
+    raise KeyboardInterrupt
+
+
+def test_terminal_without_cursor_control_gets_one_report_after_the_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On such a terminal rich would draw nothing before the end."""
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes any output for a terminal
+    reports = interrupted_after(3)
+    watched = WatchedReport(
+        lambda: next(reports),
+        lambda report, timed: Text(f"report {report.number}{', timed' * timed}"),
+        lambda report, _console, _height: Text(f"in place {report.number}"),
+    )
+    show_report(watched, "table", watch=True, every=0.1)
+    assert capsys.readouterr().out == "report 0, timed\n\nreport 1, timed\n\nreport 2, timed\n"
