@@ -11,6 +11,7 @@ from typing import Any
 from kafka.errors import BrokerResponseError
 
 from kafka_assignors.errors import BrokerError, LagError
+from kafka_assignors.lag.fetch.errors import hint, is_denial
 from kafka_assignors.lag.fetch.link import Link, connect
 
 RESPONSE_S = 5.0
@@ -61,14 +62,14 @@ class Connection:
             link.wait_shut(1)
 
 
-def connection_error(where: str, cause: object) -> str:
+def connection_error(where: str, cause: BaseException) -> str:
     """Describe a failed connection: unusable TLS files, the broker refused it, or no broker answered."""
     text = re.sub(r"^\[Error \d+\] ", "", str(cause))
     if isinstance(cause, ssl.SSLError):  # kafka-python wraps those of a connection
         return f"this client cannot use its TLS files: {text}"
-    if isinstance(cause, BrokerResponseError) or "SSL" in text:
+    if isinstance(cause, BrokerResponseError) or is_denial(cause):
         return f"the broker at {where} refused the connection: {text}"
-    return f"no Kafka broker answers at {where}: {text}"
+    return f"no Kafka broker answers at {where}: {hint(cause)}{text}"
 
 
 async def _refresh(link: Link) -> None:

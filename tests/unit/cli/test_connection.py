@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from kafka.errors import (
     IllegalSaslStateError,
+    InvalidReceiveError,
     KafkaConnectionError,
     KafkaTimeoutError,
     SaslAuthenticationFailedError,
@@ -90,3 +91,16 @@ def test_refusing_broker_differs_from_a_missing_one(why: Exception, answers: boo
     kind = "the broker at h:1 refused the connection: " if answers else "no Kafka broker answers at h:1: "
     assert message.startswith(kind)
     assert "[Error" not in message
+
+
+@pytest.mark.parametrize(
+    ("why", "hint"),
+    [
+        (KafkaConnectionError("Handshake failed: [SSL: UNEXPECTED_EOF_WHILE_READING] EOF"), "do not set SSL"),
+        (InvalidReceiveError("Invalid frame length: 352518912"), "set security_protocol"),
+    ],
+)
+def test_port_of_another_protocol_refuses_nothing_and_gives_a_hint(why: Exception, hint: str) -> None:
+    message = connection_error("h:1", why)
+    assert message.startswith("no Kafka broker answers at h:1: ")
+    assert hint in message
