@@ -8,12 +8,13 @@ from pathlib import Path
 
 import click
 
-from kafka_assignors.cli.common import FiniteRange, option_as_usage_error, reset_option
+from kafka_assignors.cli.common import FiniteRange, as_usage_error, option_as_usage_error, reset_option
 from kafka_assignors.cli.pipeline.recording import RecordingOptions, recording_command
 from kafka_assignors.cli.plan.forecasts import MAX_AGE_MS
 from kafka_assignors.cli.plan.notes import print_notes
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.lag import Reset
+from kafka_assignors.lag.feed.load_feed import LoadFeed
 from kafka_assignors.pipeline.model.model import FORGET_S
 from kafka_assignors.pipeline.run import forecast_age_s
 
@@ -111,6 +112,8 @@ def run(
         offsets_topic=not no_offsets_topic,
     )
     if not no_feed:
+        with as_usage_error("--feed"):
+            LoadFeed(feed_topic)  # the check of the consumers that read it
         print_notes(notes_on_feed(load, options.every_s))
     hint = f"try strategies on it: kafka-assignors backtest {options.root}"
     recording.run("kafka-assignors pipeline", options, hint)

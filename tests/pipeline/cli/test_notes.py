@@ -1,4 +1,4 @@
-"""``kafka-assignors pipeline run`` prints notes on its settings before it starts."""
+"""``kafka-assignors pipeline run`` checks the feed, and prints notes on its settings, before it starts."""
 
 from __future__ import annotations
 
@@ -59,3 +59,12 @@ def test_feed_one_batch_older_than_the_limit_of_consumers_is_noted() -> None:
 def test_note_has_the_default_of_consumers() -> None:
     assert CooperativeLagOptions().load_max_age_ms == MAX_AGE_MS
     assert LoadFeed("t").max_age_ms is None
+
+
+@pytest.mark.parametrize("name", ["", "my feed", "a,b"])
+def test_name_that_no_topic_can_have_is_refused(name: str) -> None:
+    """The pipeline would try to write to it for ever."""
+    done = CliRunner().invoke(cli, ["pipeline", "run", "g", "--bootstrap", "h:1", "--feed", name])
+    assert done.exit_code == 2
+    assert done.stderr.endswith(f"Error: --feed: expected the name of a topic, got {name!r}\n")
+    assert call("--feed", name, "--no-feed") == []
