@@ -70,14 +70,15 @@ def serving(page: Collector, listen: Address, routes: Mapping[str, Route] | None
     """Serve the page; yield its address.
 
     Raises:
-        BrokerError: the address is taken, or not one of this machine.
+        BrokerError: the address is taken, not one of this machine, or no name of a host.
     """
     registry = CollectorRegistry()
     registry.register(page)
     try:
         server, _thread = start_http_server(listen.port, listen.host, registry)
-    except OSError as error:
-        raise BrokerError(f"cannot listen on {listen}: {error.strerror or error}") from error
+    except (OSError, UnicodeError) as error:  # a UnicodeError: no host can have this name
+        reason = getattr(error, "strerror", None) or error
+        raise BrokerError(f"cannot listen on {listen}: {reason}") from error
     if routes:
         server.set_app(_routed(routes, make_wsgi_app(registry)))
     try:

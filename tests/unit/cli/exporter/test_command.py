@@ -75,6 +75,14 @@ def test_taken_port_is_one_line() -> None:
     assert str(done.exception) == f"cannot listen on {HOST}:{port}: Address already in use"
 
 
+def test_name_that_no_host_can_have_is_one_line() -> None:
+    """Python refuses such a name with a UnicodeError."""
+    words = ["exporter", "--bootstrap", "b:9092", "--listen", "a..b:8000"]
+    done = CliRunner().invoke(cli, words, env={})
+    assert isinstance(done.exception, BrokerError)
+    assert str(done.exception).startswith("cannot listen on a..b:8000: ")
+
+
 def test_page_over_http() -> None:
     page = LagPage("prod", 10)
     page.publish(a_reading())
