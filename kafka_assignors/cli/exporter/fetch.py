@@ -85,7 +85,7 @@ class ClusterReader:
             link, self._fetch_settings, names, self._partitions, (groups_by, offsets_by), retries=FEW
         )
         self._known = groups.known
-        self._owners = {name: owners for name, owners in self._owners.items() if name in self._known}
+        self._owners = {name: owners for name, owners in dict(self._owners).items() if name in self._known}
         oldest: OldestUnread | None = None
         ages_failed = False
         if self._with_seconds:

@@ -122,6 +122,21 @@ def test_deleted_group_is_forgotten(whole: WholeCluster) -> None:
     assert reader._known == {"a", "other"}
 
 
+@pytest.mark.usefixtures("whole")
+def test_late_response_may_add_owners_while_a_reading_drops_others() -> None:
+    """The connection's thread adds them, even after the deadline."""
+
+    class Growing(dict[str, Any]):
+        def items(self) -> Any:
+            for item in super().items():
+                self["late"] = {}
+                yield item
+
+    reader = reader_of(".*")
+    reader._owners = Growing()
+    assert lags(reader.read()).keys() == {"a", "bb", "other"}
+
+
 def test_group_without_a_coordinator_makes_the_reading_incomplete(whole: WholeCluster) -> None:
     code = CoordinatorNotAvailableError.errno
     whole.groups.codes = lambda _kind, group_id, _: code * (group_id == "bb")
