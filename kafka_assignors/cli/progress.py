@@ -31,7 +31,8 @@ class ProgressView:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._console = Console(stderr=True) if console is None else console
-        self._bar = _bar(self._console) if self._console.is_terminal else None
+        in_place = self._console.is_terminal and not self._console.is_dumb_terminal
+        self._bar = _bar(self._console) if in_place else None
         self._every_s = every_s
         self._clock = clock
         self._step = ""
