@@ -6,6 +6,7 @@ Every user of the machine can read a command line, so passwords come from the en
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -74,12 +75,20 @@ def connection_settings(
             one_of("ssl_check_hostname", check.lower(), ("true", "false")) == "true"
         )
     for name in _FILES:
-        if name in settings and not Path(settings[name]).is_file():
-            raise OptionError(name, f"no file {settings[name]!r}")
+        if name in settings and not _is_readable(settings[name]):
+            first_line, _, _ = settings[name].partition("\n")  # the value may be a key instead of its file
+            raise OptionError(name, f"no readable file {first_line!r}")
     if settings.get("security_protocol", "").startswith("SASL") and settings.get("sasl_mechanism"):
         one_of("sasl_mechanism", settings["sasl_mechanism"], _MECHANISMS)
     check_security(settings)
     return settings
+
+
+def _is_readable(path: str) -> bool:
+    try:
+        return Path(path).is_file() and os.access(path, os.R_OK)
+    except OSError:  # the path is too long, or a folder of it is not accessible
+        return False
 
 
 def _setting(name: str, value: str) -> dict[str, Any]:

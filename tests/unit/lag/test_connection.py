@@ -120,7 +120,8 @@ def test_ssl_check_hostname_is_true_or_false(text: str, means: bool) -> None:
             "sasl_plain_password",
             "missing, sasl_mechanism PLAIN needs it",
         ),
-        ({"ssl_cafile": "/no/such/file"}, "ssl_cafile", "no file '/no/such/file'"),
+        ({"ssl_cafile": "/no/such/file"}, "ssl_cafile", "no readable file '/no/such/file'"),
+        ({"ssl_cafile": ""}, "ssl_cafile", "no readable file ''"),
         ({"ssl_cafle": "ca.pem"}, "ssl_cafle", "unknown; choose one of security_protocol, sasl_mechanism, "),
         (
             {"ssl_check_hostname": "perhaps"},
@@ -139,6 +140,19 @@ def test_wrong_security_is_refused_by_name(properties: dict[str, str], option: s
 def test_errors_show_no_secrets() -> None:
     name, why = refused(**{"sasl.password": "s3cret", "security.protocol": "s"})
     assert "s3cret" not in name + why
+
+
+def test_key_in_place_of_its_file_is_not_shown() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\n" + "s3cret" * 1000  # longer than any name of a file
+    assert refused(ssl_keyfile=key) == ("ssl_keyfile", "no readable file '-----BEGIN PRIVATE KEY-----'")
+
+
+def test_tls_file_without_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """kafka-python would fail with the connection, as if no broker answered."""
+    key = tmp_path / "key.pem"
+    key.touch()
+    monkeypatch.setattr("os.access", lambda *_: False)  # tests may run as root
+    assert refused(ssl_keyfile=str(key)) == ("ssl_keyfile", f"no readable file {str(key)!r}")
 
 
 def test_properties_are_parsed_as_java_does() -> None:

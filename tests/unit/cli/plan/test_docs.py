@@ -108,6 +108,6 @@ def test_every_security_setting_is_on_the_page() -> None:
 def test_example_properties_are_valid_apart_from_a_local_file() -> None:
     (text,) = blocks("properties", CONNECTION)
     secret = {"KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD": "x"}
-    with pytest.raises(OptionError, match=r"no file '/etc/ssl/kafka-ca\.pem'"):
+    with pytest.raises(OptionError, match=r"no readable file '/etc/ssl/kafka-ca\.pem'"):
         connection_settings(None, read_properties(text), secret)
     assert connection_settings(None, read_properties(text.replace("ssl.cafile", "x")), secret)
