@@ -76,7 +76,8 @@ class ExportedConsumers:
                 "(see DEBUG)"
             )
             return
-        client_id = next((name.tags[_CLIENT_ID] for name in metrics if _CLIENT_ID in (name.tags or {})), "")
+        ids = (name.tags[_CLIENT_ID] for name in metrics if _CLIENT_ID in (name.tags or {}))
+        client_id = next(ids, None) or ""  # kafka-python accepts client_id=None
         with self._lock:
             live = self._live()
             if any(other is consumer for other, _, _ in live):

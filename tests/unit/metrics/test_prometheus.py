@@ -153,6 +153,17 @@ def test_consumers_share_families_and_the_page_has_no_duplicates(registry: Colle
     assert len(list(parse_openmetrics(page))) == 2  # type: ignore[no-untyped-call]
 
 
+def test_consumer_without_client_id_leaves_the_page_whole(
+    consumer: MakeConsumer, registry: CollectorRegistry
+) -> None:
+    made = [consumer(CooperativeStickyAssignor, client_id=None) for _number in range(2)]
+    for each in made:
+        register(each, registry)
+    samples = scraped(registry)
+    assert sample("kafka_metrics", client_id="") in samples
+    assert sample("kafka_metrics", client_id="-2") in samples
+
+
 def test_openmetrics_page_of_a_leader_has_no_name_twice(
     consumer: MakeConsumer, registry: CollectorRegistry
 ) -> None:
