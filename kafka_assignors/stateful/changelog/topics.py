@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from kafka import KafkaAdminClient
@@ -26,23 +27,27 @@ log = logging.getLogger("kafka_assignors")
 
 _VISIBLE_S = 5.0  # limit of the wait until the broker that is asked knows a topic
 _CHECK_EVERY_S = 0.1
+_WARN_AGAIN_S = 300.0  # until a search logs the same warning again; searches may be 5 s apart
 _DENIED = TopicAuthorizationFailedError.errno
 
 
 class KnownChangelogs:
     """Knows the changelog of each task, and finds those of new partitions.  Not thread-safe.
 
-    ``find`` may block, so it runs in the background.
+    ``find`` may block, so it runs in the background.  It passes each warning to its argument ``warn``.
     """
 
     def __init__(
         self,
         known: Mapping[Task, Changelog],
-        find: Callable[[], Mapping[Task, Changelog]],
+        find: Callable[..., Mapping[Task, Changelog]],
         background: Background | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.known = known
-        self._find = find
+        self._find = partial(find, warn=self._warn)
+        self._clock = clock
+        self._warned: dict[str, float] = {}  # warning of a search -> when it was logged
         self._background = background or Background("kafka-assignors-changelog-search")
         self._search: Future[Mapping[Task, Changelog]] | None = None
 
@@ -59,13 +64,21 @@ class KnownChangelogs:
         try:
             self.known = search.result()
         except (ChangelogError, TopologyError) as error:
-            log.warning("the search for changelogs failed: %s; trying again", error)
+            self._warn(f"the search for changelogs failed: {error}; trying again")
             return False
         return True
 
     def stop(self) -> None:
         """Start no more searches."""
         self._background.stop()
+
+    def _warn(self, warning: str) -> None:
+        """Log a warning, unless it was logged in the last 5 minutes."""
+        now = self._clock()
+        self._warned = {text: at_s for text, at_s in self._warned.items() if now < at_s + _WARN_AGAIN_S}
+        if warning not in self._warned:
+            self._warned[warning] = now
+            log.warning(warning)
 
 
 def changelogs_of(
@@ -75,6 +88,7 @@ def changelogs_of(
     *,
     replication_factor: int = -1,
     create: bool = True,
+    warn: Callable[[str], None] = log.warning,
 ) -> dict[Task, Changelog]:
     """Return the changelog of each task; with ``create``, first create missing topics, as compacted ones.
 
@@ -83,7 +97,8 @@ def changelogs_of(
 
     A ``replication_factor`` of -1 is the cluster's default.  Without ``create``, tasks of a missing changelog
     are left out, with a warning: it may have been deleted, and a new one would lack the state.  Settings that
-    cannot be read are not checked, but logged: with ``create`` as a warning, else at debug level.
+    cannot be read are not checked, but logged: with ``create`` as a warning, else at debug level.  ``warn``
+    gets the other warnings.
 
     Raises:
         TopologyError: a source topic is missing; the source topics of a subtopology differ in partitions; a
@@ -97,8 +112,8 @@ def changelogs_of(
             if create:
                 _create(admin, {topic: task_counts[id] for id, topic in topics.items()}, replication_factor)
             else:
-                topics = _existing(admin, topics)
-            return _checked(admin, topology, topics, task_counts, is_first=create)
+                topics = _existing(admin, topics, warn)
+            return _checked(admin, topology, topics, task_counts, warn, is_first=create)
     except KafkaError as error:
         raise ChangelogError(f"cannot set up the changelogs of {application!r}: {error}") from error
 
@@ -144,15 +159,15 @@ def _create(admin: KafkaAdminClient, wanted: Mapping[str, int], replication_fact
             pass
 
 
-def _existing(admin: KafkaAdminClient, topics: Mapping[str, str]) -> dict[str, str]:
+def _existing(
+    admin: KafkaAdminClient, topics: Mapping[str, str], warn: Callable[[str], None]
+) -> dict[str, str]:
     described = _described(admin, list(topics.values()))
     for id, topic in topics.items():
         if topic not in described:
-            log.warning(
-                "changelog %s does not exist: tasks of subtopology %s cannot be opened; "
-                "create the topic with cleanup.policy=compact, or restart a member, which creates it empty",
-                topic,
-                id,
+            warn(
+                f"changelog {topic} does not exist: tasks of subtopology {id} cannot be opened; "
+                "create the topic with cleanup.policy=compact, or restart a member, which creates it empty"
             )
     return {id: topic for id, topic in topics.items() if topic in described}
 
@@ -162,6 +177,7 @@ def _checked(
     topology: Topology,
     topics: Mapping[str, str],
     task_counts: Mapping[str, int],
+    warn: Callable[[str], None],
     *,
     is_first: bool,
 ) -> dict[Task, Changelog]:
@@ -182,7 +198,7 @@ def _checked(
     for id, topic in topics.items():
         description, count = described.get(topic, {}), counts[id]
         if count != task_counts[id]:
-            _refuse_or_warn(id, topic, count, task_counts[id])
+            _refuse_or_warn(id, topic, count, task_counts[id], warn)
         topic_id = str(description["topic_id"]) if description.get("topic_id") else None
         keeps_ms = settings.get(topic, {}).get("delete.retention.ms")
         keeps_s = int(keeps_ms) / 1000 if keeps_ms is not None else None
@@ -191,12 +207,12 @@ def _checked(
     return changelogs
 
 
-def _refuse_or_warn(id: str, topic: str, count: int, tasks: int) -> None:
+def _refuse_or_warn(id: str, topic: str, count: int, tasks: int, warn: Callable[[str], None]) -> None:
     """Warn of too few partitions, because an operator can add some while other tasks run; else refuse."""
     message = f"subtopology {id}: changelog {topic} has {count} partitions, its source topics have {tasks}"
     if not 0 < count < tasks:
         raise TopologyError(message)
-    log.warning("%s: tasks %s_%d and above must wait: add partitions to the changelog", message, id, count)
+    warn(f"{message}: tasks {id}_{count} and above must wait: add partitions to the changelog")
 
 
 def _settings(admin: KafkaAdminClient, topics: Sequence[str], level: int) -> dict[str, dict[str, str]]:

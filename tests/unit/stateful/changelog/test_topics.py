@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +14,8 @@ from kafka.errors import TopicAlreadyExistsError
 from kafka_assignors.errors import ChangelogError, TopologyError
 from kafka_assignors.stateful import Subtopology, Topology
 from kafka_assignors.stateful.changelog import topics as changelog_topics
-from kafka_assignors.stateful.changelog.topics import changelogs_of
+from kafka_assignors.stateful.changelog.topics import KnownChangelogs, changelogs_of
+from tests.support.clock import Clock
 
 TOPOLOGY = Topology((Subtopology("s", ("t",)),))
 
@@ -151,3 +154,36 @@ def test_search_for_a_grown_topic_does_not_create_a_deleted_changelog_again(
     logs = changelogs_of({}, topology, "g", create=False)
     assert set(logs) == {("b", p) for p in range(3)}
     assert "changelog g-a-changelog does not exist: tasks of subtopology a cannot be opened" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("topics", "warning"),
+    [
+        ({"t": 3, "g_s_changelog": 2}, "tasks s_2 and above must wait"),
+        ({"t": 3}, "changelog g-s-changelog does not exist"),
+        ({"g_s_changelog": 2}, "the search for changelogs failed: source topics do not exist"),
+    ],
+)
+def test_search_logs_the_same_warning_again_only_after_five_minutes(
+    topics: dict[str, int], warning: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A member searches every 5 s, until an operator adds the partitions that its tasks lack."""
+
+    class AtOnce:
+        def submit(self, job: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            try:
+                future.set_result(job())
+            except Exception as error:
+                future.set_exception(error)
+            return future
+
+    cluster(monkeypatch, **topics)
+    clock, background = Clock(), AtOnce()
+    find: Any = partial(changelogs_of, {}, TOPOLOGY, "g", create=False)
+    changelogs = KnownChangelogs({}, find, background, clock)  # type: ignore[arg-type]  # a double
+    for seconds in range(0, 301, 5):
+        changelogs.search()
+        changelogs.update()
+        assert sum(warning in line for line in caplog.messages) == 1 + seconds // 300
+        clock.now += 5

@@ -123,11 +123,11 @@ class Bench:
             self.state_dir,
             Stores(),
             reader=reader,
-            changelogs=KnownChangelogs(dict(self.changelogs), self.find, background),
+            changelogs=KnownChangelogs(dict(self.changelogs), self.find, background, lambda: self.now),
             clock=lambda: self.now,
         )
 
-    def find(self) -> dict[Task, Changelog]:
+    def find(self, **_: object) -> dict[Task, Changelog]:
         self.asked += 1
         if S2 not in self.changelogs:
             raise TopologyError("log has 2 partitions, its source topics have 3")
