@@ -46,7 +46,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 log = logging.getLogger("kafka_assignors")
 
 _POLL_MS = 100
-_FIRST_LAGS_S = 5.0  # limit for measuring the lags of copies on disk before the member joins
+_LAGS_S = 5.0  # limit for measuring the lags of copies on disk before the member joins
 _RETRY_PAUSE_S = 0.5  # pause after an error of the cluster
 
 
@@ -141,7 +141,7 @@ class StatefulConsumer:
         if not self._used.acquire(blocking=False):
             return  # a signal handler closed it before `run`
         try:
-            self._reader.wait_for_lags(_FIRST_LAGS_S)
+            self._copies.wait_for_lags(_LAGS_S)
             self._holdings = self._copies.holdings()
             self._consumer.subscribe(list(self._topology.topics), listener=self._listener)
             while not self._closing.is_set():
@@ -273,6 +273,8 @@ class StatefulConsumer:
                             self._ownership.release(partitions)
                     case Lost(partitions):
                         self._ownership.release(partitions)
+                        # The next join follows at once, and must report the state of the lost tasks.
+                        self._copies.wait_for_lags(_LAGS_S)
                     case Assigned(partitions, member_id):
                         self._ownership.begin(partitions, member_id)
                 self._copies.update_standbys()

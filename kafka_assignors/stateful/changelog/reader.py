@@ -79,7 +79,7 @@ class ChangelogReader:
             on_restored=lambda copy, waiter: self._restored.put((copy, waiter)),
             on_failed=lambda task, error: self._failed.put((task, error)),
         )
-        self._lags_updated = threading.Event()
+        self._lags_since = float("-inf")  # when the last finished measurement of all lags began, monotonic
         self._thread = threading.Thread(
             target=self._run, name="kafka-assignors-changelog-reader", daemon=True
         )
@@ -167,12 +167,15 @@ class ChangelogReader:
         return self._tailing.applied_to.copy()
 
     def wait_for_lags(self, timeout_s: float) -> bool:
-        """Wait until lags are measured anew; return False if time is up or the member closes."""
-        self._lags_updated.clear()
-        until = time.monotonic() + timeout_s
-        while not self._lags_updated.wait(_IDLE_S):
-            if self._shutdown.is_set() or time.monotonic() >= until:
+        """Wait for a measurement of all lags that begins after this call; return whether there was one.
+
+        Returns False when time is up or the member closes.
+        """
+        called_at = time.monotonic()
+        while self._lags_since < called_at:
+            if self._shutdown.is_set() or time.monotonic() >= called_at + timeout_s:
                 return False
+            time.sleep(_IDLE_S)
         return True
 
     @property
@@ -211,8 +214,9 @@ class ChangelogReader:
             self._stop.wait(_IDLE_S)
 
     def _update_lags(self) -> None:
+        began_at = time.monotonic()
         if self._tailing.update_lags():
-            self._lags_updated.set()
+            self._lags_since = began_at
 
     def _guarded(self, do: Callable[[], None]) -> None:
         """Log the exception of a step, so that the thread goes on."""

@@ -215,6 +215,11 @@ class OpenCopies:
                 lags.setdefault(task, ends.get(task, MOST_LAG))
         return Holdings(lags, tuple(sorted(self._kept - self._tasks.actives.keys())), ends)
 
+    def wait_for_lags(self, timeout_s: float) -> None:
+        """Wait until the lags of all copies are measured, also of those that were closed just now."""
+        self._share_closed()
+        self._reader.wait_for_lags(timeout_s)
+
     def clean(self, delay_s: float) -> None:
         """Delete state that was unused for ``delay_s``; do not call it during a rebalance."""
         duties = self._tasks.duties

@@ -171,6 +171,26 @@ def test_lost_task_that_is_assigned_again_begins_anew_without_a_commit(
     assert [active.member_id for active in seen] == ["m-1", "m-2"]
 
 
+def test_member_that_lost_tasks_joins_again_with_the_lags_of_their_copies(
+    components: Everything, member: StatefulConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the lags it would seem to have no state, and the tasks would stay where they restore."""
+
+    def holdings() -> Holdings:
+        components.did.append("holdings")
+        return Holdings()
+
+    def lose() -> None:
+        components.did.clear()
+        member._events.put(Lost(frozenset({T0})))
+
+    monkeypatch.setattr(components, "holdings", holdings)
+    components.turns = [lambda: member._events.put(Assigned(frozenset({T0}), "m-1")), lose]
+    member.run()
+    did = components.about("end", "wait_for_lags", "holdings")
+    assert did[:3] == ["end s_0", "wait_for_lags", "holdings"]
+
+
 def test_damaged_stores_are_restored_if_the_task_is_still_owned(
     components: Everything, member: StatefulConsumer
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -223,6 +224,37 @@ def test_wait_for_lags_ends_with_the_member(bench: Bench) -> None:
     waiting.join()
     bench.consumer.go_on.set()
     assert looked == [False]
+
+
+def test_measurement_of_lags_that_has_begun_before_the_wait_does_not_end_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may not cover a copy that was closed just now."""
+    begun, go_on = threading.Event(), threading.Event()
+    end_offsets = bench.consumer.end_offsets
+
+    def blocked(*args: Any, **settings: Any) -> dict[TopicPartition, int]:
+        begun.set()
+        assert go_on.wait(60)
+        return end_offsets(*args, **settings)
+
+    closed = {S1: ClosedCopy(Changelog(OurPartition("log", 1)), 0)}
+    bench.consumer.write(1, b"a", b"b")
+    monkeypatch.setattr(bench.consumer, "end_offsets", blocked)
+    bench.keep(S0)
+    assert begun.wait(60)
+    bench.reader.watch_closed(closed)
+    seen: list[Any] = []
+
+    def wait() -> None:
+        seen.extend([bench.reader.wait_for_lags(60), bench.reader.lags])
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    time.sleep(0.05)  # usually enough for its first look
+    go_on.set()
+    waiting.join()
+    assert seen == [True, {S0: 0, S1: 2}]
 
 
 def test_orders_still_queued_at_the_end_lose_no_copy(bench: Bench) -> None:

@@ -69,6 +69,9 @@ class Reader:
     def watch_closed(self, copies: Mapping[Task, ClosedCopy]) -> None:
         self.closed_copies = copies
 
+    def wait_for_lags(self, timeout_s: float) -> None:
+        self.lags = {task: int(timeout_s) for task in self.closed_copies}
+
     def restored(self) -> list[tuple[Copy, object]]:
         items, self._restored = self._restored, []
         return items
@@ -261,6 +264,14 @@ def test_holdings_have_current_end_offsets_of_own_tasks(bench: Bench) -> None:
     assert bench.copies.holdings().ends == {S0: 9, S1: 3}
     bench.begin(("own", 0))
     assert bench.copies.holdings().ends == {S0: 9, S1: 3}
+
+
+def test_lag_of_a_copy_that_was_closed_just_now_is_measured(bench: Bench) -> None:
+    """A member that lost its membership joins again at once, and would report no state."""
+    bench.run(S0)
+    bench.end(S0)
+    bench.copies.wait_for_lags(5.0)
+    assert bench.copies.holdings().lags == {S0: 5}
 
 
 @pytest.mark.parametrize("task", [("free", 0), ("own", 0)])
