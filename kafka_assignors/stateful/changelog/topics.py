@@ -53,8 +53,12 @@ class KnownChangelogs:
 
     def search(self) -> None:
         """Start a search for the changelogs, unless one is under way."""
-        if self._search is None:
+        if self._search is not None:
+            return
+        try:
             self._search = self._background.submit(self._find)
+        except RuntimeError as error:
+            self._warn(f"the search for changelogs cannot start: {error}; trying again")
 
     def update(self) -> bool:
         """Take the result of a search, if there is one; return whether a search succeeded."""

@@ -187,3 +187,15 @@ def test_search_logs_the_same_warning_again_only_after_five_minutes(
         changelogs.update()
         assert sum(warning in line for line in caplog.messages) == 1 + seconds // 300
         clock.now += 5
+
+
+def test_search_whose_thread_cannot_start_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    class NoThread:
+        def submit(self, job: Any) -> Future[Any]:
+            raise RuntimeError("can't start new thread")
+
+    changelogs = KnownChangelogs({}, dict, NoThread())  # type: ignore[arg-type]  # a double
+    for _turn in range(2):
+        changelogs.search()
+        assert not changelogs.update()
+    assert caplog.messages == ["the search for changelogs cannot start: can't start new thread; trying again"]
