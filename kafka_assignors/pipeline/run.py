@@ -165,10 +165,14 @@ def run_pipeline(
         if feeding is not None:
             ending.callback(feeding.close)  # runs after the model has stopped
 
+        def end(name: str) -> None:
+            with as_pipeline_error(f"the stream of {name}"):  # Java may have ended
+                setattr(report, name, streams[name].stop())
+
         def run(name: str, start: Callable[[], Any], **more: Any) -> None:
             """Start a stream.  The streams stop at the end, the last one first, and complete the report."""
             streams[name] = RestartingQuery(name, start, **more)
-            ending.callback(lambda: setattr(report, name, streams[name].stop()))
+            ending.callback(end, name)
 
         arguments = {**options.group_arguments, "every_s": options.every_s}
         of_folder = spark, options.settings, options.root

@@ -8,6 +8,7 @@ import random
 import threading
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock, PropertyMock
 
 import pytest
 
@@ -182,3 +183,16 @@ def test_ended_java_is_an_error_of_one_line() -> None:
     unused: Any = None
     with pytest.raises(PipelineError, match="the stream of samples: Spark itself has ended"):
         run._run(streams, PipelineReport(), threading.Event(), unused, maintenance=unused)
+
+
+def test_ended_java_is_an_error_of_one_line_although_no_stream_can_be_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = Mock()
+    stream.stop.side_effect = ConnectionRefusedError(111, "Connection refused")
+    type(stream.query).isActive = PropertyMock(side_effect=stream.stop.side_effect)
+    monkeypatch.setattr(run, "start_load_model", Mock(return_value=stream))
+    options = PipelineOptions("root", {}, load=LoadSettings(), sampler=False, offsets_topic=False)
+    with pytest.raises(PipelineError, match="the stream of load: Spark itself has ended"):
+        run_pipeline(cast(Any, None), options, stop=threading.Event(), on_report=lambda _: None)
+    stream.stop.assert_called_once_with()

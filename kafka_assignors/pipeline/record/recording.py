@@ -84,18 +84,21 @@ class Recording(StreamingQueryListener, Generic[ReportT]):
         The next start repeats an interrupted batch, for which Spark may log an error.  Its rows may have
         landed already, and are then not in the report.
         """
-        deadline = time.monotonic() + _BATCH_END_S
-        while self.query.isActive and self.query.status["isTriggerActive"] and time.monotonic() < deadline:
-            time.sleep(0.02)
-        self.query.stop()
-        with self._condition:  # Spark reports the end after the last batch
-            run_id = str(self.query.runId)
-            if not self._condition.wait_for(lambda: run_id in self._terminated, _LAST_REPORT_S):
-                _LOG.warning(
-                    "recording: Spark did not report the end of the stream; "
-                    "the last batches may be missing from the counts"
-                )
-        self._spark.streams.removeListener(self)
+        with as_pipeline_error(self._doing):  # Java may have ended
+            deadline = time.monotonic() + _BATCH_END_S
+            while (
+                self.query.isActive and self.query.status["isTriggerActive"] and time.monotonic() < deadline
+            ):
+                time.sleep(0.02)
+            self.query.stop()
+            with self._condition:  # Spark reports the end after the last batch
+                run_id = str(self.query.runId)
+                if not self._condition.wait_for(lambda: run_id in self._terminated, _LAST_REPORT_S):
+                    _LOG.warning(
+                        "recording: Spark did not report the end of the stream; "
+                        "the last batches may be missing from the counts"
+                    )
+            self._spark.streams.removeListener(self)
         return self._report
 
     def onQueryStarted(self, event: Any) -> None:
