@@ -3,6 +3,7 @@
 The local session:
 - takes jars from the lock (`connector_jars`), not from Spark's resolver: the same bytes everywhere, and no
   network after the first download;
+- is the Spark that is installed with PySpark, unless that of ``SPARK_HOME`` has the same version;
 - listens only on loopback;
 - logs only errors, to stderr; one made by `session` logs nothing.
 """
@@ -153,6 +154,7 @@ def local_session(
         PipelineError: Spark does not start, or this version is not supported.
     """
     with needs_extra("spark"):
+        import pyspark
         from pyspark.sql import SparkSession
     java = find_java("Spark")
     jars = connector_jars(on_progress=on_progress)
@@ -164,6 +166,9 @@ def local_session(
             "PYSPARK_PYTHON": sys.executable,  # else the workers run the python3 of PATH
             "PYSPARK_DRIVER_PYTHON": sys.executable,
         }
+        own, core = Path(pyspark.__file__).parent, f"jars/spark-core_*-{pyspark.__version__}.jar"
+        if any(own.glob(core)) and not any(Path(os.environ.get("SPARK_HOME", own)).glob(core)):
+            environment["SPARK_HOME"] = str(own)  # the user's is of another version
         defaults = {
             "spark.jars": ",".join(map(str, jars)),
             "spark.driver.memory": memory,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -52,6 +53,38 @@ def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(MissingExtraError, match="spark"):
         connector_jars()
+
+
+@pytest.mark.parametrize(
+    ("own", "of_user", "uses_own"),
+    [("4.2.1", "3.5.6", True), ("4.2.1", None, True), ("4.2.1", "4.2.1", False), (None, "4.2.1", False)],
+)
+def test_spark_of_another_version_than_pyspark_is_not_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own: str | None, of_user: str | None, uses_own: bool
+) -> None:
+    """PySpark without a Spark of its own is a part of the user's."""
+    for name, version in (("own", own), ("user", of_user)):
+        (tmp_path / name / "jars").mkdir(parents=True)
+        if version is not None:
+            (tmp_path / name / "jars" / f"spark-core_2.13-{version}.jar").touch()
+    homes: list[str] = []
+
+    def start() -> Any:
+        homes.append(os.environ["SPARK_HOME"])
+        return SimpleNamespace(stop=lambda: None)
+
+    builder = SimpleNamespace(config=lambda **_: SimpleNamespace(getOrCreate=start))
+    master = SimpleNamespace(master=lambda _: SimpleNamespace(appName=lambda _: builder))
+    pyspark = SimpleNamespace(__version__="4.2.1", __file__=str(tmp_path / "own" / "__init__.py"))
+    monkeypatch.setitem(sys.modules, "pyspark", pyspark)
+    monkeypatch.setitem(
+        sys.modules, "pyspark.sql", cast(Any, SimpleNamespace(SparkSession=SimpleNamespace(builder=master)))
+    )
+    monkeypatch.setattr(session, "find_java", lambda _: SimpleNamespace(path="java"))
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "user"))
+    with session.local_session("job"):
+        homes.append(os.environ["SPARK_HOME"])
+    assert homes == [str(tmp_path / ("own" if uses_own else "user")), str(tmp_path / "user")]
 
 
 def test_ended_spark_that_cannot_stop_does_not_hide_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
