@@ -1,8 +1,8 @@
 """Imports samples of other programs, such as a demo or a monitoring system.
 
 A line is a JSON object with the columns of ``SAMPLES`` except ``source`` and ``date``: ``time`` (such as
-``2026-11-22T23:30:00.25+01:00``, or with ``Z`` for UTC; at most six decimals), ``group``, ``topic``,
-``partition``, and, if known, ``begin_offset``, ``end_offset``, ``committed_offset``.
+``2026-11-22T23:30:00.25+01:00``, or with ``Z`` for UTC; at most six decimals; not before 1970), ``group``,
+``topic``, ``partition``, and, if known, ``begin_offset``, ``end_offset``, ``committed_offset``.
 """
 
 from __future__ import annotations
@@ -109,6 +109,8 @@ def parse_lines(lines: DataFrame) -> DataFrame:
         .select("value", F.from_json("value", schema).alias("given"))
         .select("value", "given.*")
         .withColumn("at", F.try_to_timestamp("time", F.lit(_TIME)))
+        # Python cannot pass or take all dates that Spark has, such as 0001-01-01, Go's time 0.
+        .withColumn("at", F.when(F.year("at").between(1970, 9998), F.col("at")))
         .withColumns({"problem": problem, "source": F.lit(SOURCE), "date": utc_date("at")})
         .withColumn("time", F.col("at"))
         .drop("value", "at")
