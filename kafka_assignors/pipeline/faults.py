@@ -49,7 +49,7 @@ _RULES = {
         "the cluster denies access: TLS: {text}"
     ),
     r"UnknownTopicOrPartitionException|This server does not host this topic-partition"
-    r"|Topic\(?s?\)? .{0,80}not (?:present|exist)": (
+    r"|Topic\(?s?\)? .{0,80}not exist": (
         "the topic or one of its partitions does not exist (any more): create it, or name another topic"
     ),
     r"No resolvable bootstrap urls": "no address of a broker can be resolved: check the host names",
@@ -62,7 +62,9 @@ _RULES = {
     r"(?:: (?P<text>[^\n]*))?": (
         "the storage of the folder, or another service this Spark needs, does not answer: {text}"
     ),
-    r"TimeoutException: [^\n]*(?:node assignment|topic metadata|position for partition|listOffsets)"
+    # If the topic of "not present" is missing, the producer adds the cause, and the rule for it is above.
+    r"TimeoutException: [^\n]*(?:node assignment|topic metadata|not present in metadata"
+    r"|position for partition|listOffsets)"
     r"|Bootstrap broker[^\n]*disconnected": "no Kafka broker answers: check the address, and whether it runs",
     r"CONCURRENT_(?:STREAM_LOG|QUERY)|query with that name is already active|concurrently using"
     r"|Concurrent update to the (?:commit )?log|Race while writing batch": (

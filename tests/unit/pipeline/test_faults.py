@@ -42,6 +42,15 @@ KAFKA = "org.apache.kafka.common.errors"
             "the topic or one of its partitions does not exist (any more)",
         ),
         (
+            f"{KAFKA}.TimeoutException: Topic t not present in metadata after 60000 ms.\n"
+            f"Caused by: {KAFKA}.UnknownTopicOrPartitionException: This server does not host it.",
+            "the topic or one of its partitions does not exist (any more)",
+        ),
+        (
+            f"{KAFKA}.TimeoutException: Topic t not present in metadata after 60000 ms.",
+            "no Kafka broker answers",
+        ),
+        (
             "Partition t-0's offset was changed from 9 to 3, some data may be missing.",
             "the next records are gone from the topic",
         ),
