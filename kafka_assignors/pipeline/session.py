@@ -159,7 +159,8 @@ def local_session(
     java = find_java("Spark")
     jars = connector_jars(on_progress=on_progress)
     on_progress(Progress("starting Spark"))
-    with tempfile.TemporaryDirectory(prefix="kafka-assignors-spark-") as scratch:
+    # A Java whose stop failed or was interrupted may still write there, and the first error counts.
+    with tempfile.TemporaryDirectory(prefix="kafka-assignors-spark-", ignore_cleanup_errors=True) as scratch:
         environment = {
             "JAVA_HOME": str(java_home(Path(scratch, "java"), java.path)),
             "SPARK_LOCAL_IP": "127.0.0.1",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -68,23 +71,38 @@ def test_spark_of_another_version_than_pyspark_is_not_started(
         if version is not None:
             (tmp_path / name / "jars" / f"spark-core_2.13-{version}.jar").touch()
     homes: list[str] = []
-
-    def start() -> Any:
-        homes.append(os.environ["SPARK_HOME"])
-        return SimpleNamespace(stop=lambda: None)
-
-    builder = SimpleNamespace(config=lambda **_: SimpleNamespace(getOrCreate=start))
-    master = SimpleNamespace(master=lambda _: SimpleNamespace(appName=lambda _: builder))
-    pyspark = SimpleNamespace(__version__="4.2.1", __file__=str(tmp_path / "own" / "__init__.py"))
-    monkeypatch.setitem(sys.modules, "pyspark", pyspark)
-    monkeypatch.setitem(
-        sys.modules, "pyspark.sql", cast(Any, SimpleNamespace(SparkSession=SimpleNamespace(builder=master)))
-    )
-    monkeypatch.setattr(session, "find_java", lambda _: SimpleNamespace(path="java"))
+    fake_pyspark(monkeypatch, tmp_path / "own", on_start=lambda: homes.append(os.environ["SPARK_HOME"]))
     monkeypatch.setenv("SPARK_HOME", str(tmp_path / "user"))
     with session.local_session("job"):
         homes.append(os.environ["SPARK_HOME"])
     assert homes == [str(tmp_path / ("own" if uses_own else "user")), str(tmp_path / "user")]
+
+
+def fake_pyspark(monkeypatch: pytest.MonkeyPatch, folder: Path, on_start: Callable[[], object]) -> None:
+    def start() -> Any:
+        on_start()
+        return SimpleNamespace(stop=lambda: None)
+
+    builder = SimpleNamespace(config=lambda **_: SimpleNamespace(getOrCreate=start))
+    master = SimpleNamespace(master=lambda _: SimpleNamespace(appName=lambda _: builder))
+    pyspark: Any = SimpleNamespace(__version__="4.2.1", __file__=str(folder / "__init__.py"))
+    pyspark.sql = SimpleNamespace(SparkSession=SimpleNamespace(builder=master))
+    monkeypatch.setitem(sys.modules, "pyspark", pyspark)
+    monkeypatch.setitem(sys.modules, "pyspark.sql", pyspark.sql)
+    monkeypatch.setattr(session, "find_java", lambda _: SimpleNamespace(path="java"))
+
+
+def test_folder_to_which_java_still_writes_does_not_hide_the_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def rmdir(path: str, **_: object) -> None:
+        raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with monkeypatch.context() as patch:
+        fake_pyspark(patch, tmp_path, on_start=lambda: patch.setattr(os, "rmdir", rmdir))
+        with pytest.raises(KeyboardInterrupt), session.local_session("job"):
+            raise KeyboardInterrupt
 
 
 def test_ended_spark_that_cannot_stop_does_not_hide_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
