@@ -71,7 +71,8 @@ def read_samples(
     from pyspark.sql import functions as F
 
     with as_pipeline_error(f"reading samples of {root}"):
-        names = names or writers(spark, root)
+        known = writers(spark, root)  # also refuses a folder that Spark would read as a pattern
+        names = names or known
         if not names:
             raise PipelineError(f"no samples in {root}: record some first")
         parts = [_read_writer(spark, f"{root}/samples/{name}", since, until, on_damage) for name in names]

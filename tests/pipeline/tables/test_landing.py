@@ -111,8 +111,9 @@ def test_folder_that_spark_would_read_as_a_pattern_is_refused(
     with pytest.raises(PipelineError, match="as a pattern"):
         write_samples(samples(spark, [row(0, 1)]), root, "one")
     assert not (tmp_path / name).exists()
-    with pytest.raises(PipelineError, match="as a pattern"):
-        read_samples(spark, root)
+    for names in ((), ("one",)):
+        with pytest.raises(PipelineError, match="as a pattern"):
+            read_samples(spark, root, names=names)
 
 
 def test_samples_of_all_writers_are_read_as_batch_and_as_stream(
