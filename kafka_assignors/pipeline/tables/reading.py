@@ -66,7 +66,8 @@ def read_samples(
             are read.
 
     Raises:
-        PipelineError: there are no samples, or a file (named) cannot be used.
+        PipelineError: there is no folder of a writer, a file (named) cannot be used, or Spark would read the
+            path of the folder as a pattern.
     """
     from pyspark.sql import functions as F
 
@@ -115,7 +116,7 @@ def read_files(spark: SparkSession, folder: str, files: Sequence[str]) -> DataFr
 
 
 def writers(spark: SparkSession, root: str) -> tuple[str, ...]:
-    """Return the names of the writers with samples."""
+    """Return the names of the writers, each the name of a folder of samples, which may be empty."""
     return tuple(name for name in Storage(spark, root).folders("samples") if WRITER_NAME.fullmatch(name))
 
 

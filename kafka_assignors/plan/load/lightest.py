@@ -42,8 +42,8 @@ def lightest(
 
     The search first makes exchanges that keep the rule, starting from ``owners``.  It ends if the load is
     then near the bound and not above that of the greedy plan (KIP-169's).  Otherwise it does the same from a
-    plan that deals all partitions by lag and from the greedy plan, and searches a small group exactly.  A
-    greedy plan that breaks the rule is ignored.  The result is no worse than a greedy plan that keeps the
+    plan that deals all partitions by lag and from the greedy plan, and tries ``best_plan`` on a small group.
+    A greedy plan that breaks the rule is ignored.  The result is no worse than a greedy plan that keeps the
     rule.
     """
     goal = bound + bound // TOLERANCE  # the bound, which no plan beats, plus the tolerance

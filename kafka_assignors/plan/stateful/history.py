@@ -140,7 +140,7 @@ class TaskHistory:
             0: it may be a standby, because the task has no more copies than wanted.
             1: the task has one copy more than wanted, but a member with a standby of it has more than an even
                 load.  So this copy may be the new standby that replaces that one.
-            2: the task has more copies than wanted, and neither 1 nor 3 holds.
+            2: the task has more copies than wanted, and either no owner, or neither 1 nor 3 holds.
             3: the task has one copy more than wanted, and this copy cannot be a standby beside the owner
                 (``fits``).
         """
