@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -95,12 +95,20 @@ class Storage:
             files = files.getRawFileSystem()  # without checksums, which are files of their own
         if scheme not in _ATOMIC_AT_CLOSE:
             written = fs.Path(target.getParent(), f".{target.getName()}.partial")
-        with closing(files.create(written, True)) as stream:
+        stream, is_whole = files.create(written, True), False
+        try:
             data = text.encode()
             for start in range(0, len(data), _AT_ONCE):  # py4j copies each part as text
                 stream.write(bytearray(data[start : start + _AT_ONCE]))
             if scheme == "file":
                 stream.hsync()
+            is_whole = True
+        finally:
+            if is_whole or scheme not in _ATOMIC_AT_CLOSE:
+                stream.close()
+            else:  # ``close`` would replace the target by the parts written so far
+                with suppress(Exception):  # not each of these storages can abort
+                    stream.abort()
         if scheme == "file":
             files.delete(fs.Path(target.getParent(), f".{target.getName()}.crc"), False)
             if not files.rename(written, target):  # replaces a file only on a local disk

@@ -42,6 +42,26 @@ def test_large_file_is_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None
     assert [call.args[0] for call in files.create().write.call_args_list] == [b"0123", b"4567", b"89"]
 
 
+@pytest.mark.parametrize(
+    ("scheme", "end"), [("file", "close"), ("hdfs", "close"), ("s3a", "abort"), ("gs", "abort")]
+)
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_file_that_is_cut_short_does_not_replace_the_last_one(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, end: str, error: type[BaseException]
+) -> None:
+    """S3 and Google's storage replace a file when the new one is closed."""
+    monkeypatch.setattr(storage_module, "_AT_ONCE", 4)
+    storage, files = storage_of(scheme)
+    raw = files.getRawFileSystem() if scheme == "file" else files
+    stream = raw.create()
+    stream.write.side_effect = [None, error]
+    stream.abort.side_effect = RuntimeError("not supported")
+    with pytest.raises(error):
+        storage.write("a", "0123456789")
+    assert [name for name, *_ in stream.method_calls] == ["write", "write", end]
+    raw.rename.assert_not_called()
+
+
 @pytest.mark.parametrize(("scheme", "synced"), [("file", 1), ("hdfs", 0)])
 def test_only_a_local_file_is_synced(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, scheme: str, synced: int
