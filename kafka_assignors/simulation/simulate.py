@@ -41,7 +41,8 @@ def simulate(history: History, scenario: Scenario, *, series: bool = True) -> Ou
     Returns:
         The outcome, with the same figures for the same arguments.  Cost: a plan for each round, and time
         linear in intervals x partitions; memory as of `LevelRecord`.  An interval ends with each
-        step, with each event and, at most twice a second, when a partition runs empty.
+        step (after the history only with ``series``), with each event and, at most twice a second, when a
+        partition runs empty.
 
     Raises:
         OptionError: the service rate is unknown, the churn goes beyond the history, or ``owners`` does not
@@ -99,7 +100,9 @@ class Simulation:
         limit = self._scenario.drain_limit_s
         limit = history.length_s + (max(history.length_s, _LEAST_LIMIT_S) if limit is None else limit)
         while not self._is_over(limit):
-            boundary = self._work.boundary
+            # Only a series needs the ends of steps after the history, which are many if draining takes long.
+            has_boundary = series or not self._work.history_ended
+            boundary = self._work.boundary if has_boundary else math.inf
             until = min(boundary, self._next_event_at)
             if self._work.history_ended:
                 until = min(until, limit, self._work.empty_at(self._reader()))
