@@ -13,7 +13,7 @@ from kafka_assignors.simulation.history import Counts, History
 from kafka_assignors.simulation.scenario import Scenario, Strategy
 from kafka_assignors.simulation.simulate import simulate
 
-_AT_ONCE_S = 1e-3  # churn must be after the start
+_AT_ONCE_S = 1e-3  # churn must be after the start, and before the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,14 @@ class PresentGroup:
         # that grows, capacities ascend as in `SizeTrials`.
         order = np.argsort(np.array(self.capacities) * (-1 if kind == "leave" else 1), kind="stable")
         owners, capacities = renumbered(order, self.owners, self.capacities)
+        at_once_s = min(_AT_ONCE_S, self.history.length_s / 2)
         names = first_members(max(self.members, to))
         capacities += [self.newcomer] * (len(names) - self.members)
         scenario = Scenario(
             history="",
             strategy=self.strategy,
             members=self.members,
-            churn=(ChurnStep(kind, _AT_ONCE_S),) * abs(to - self.members),
+            churn=(ChurnStep(kind, at_once_s),) * abs(to - self.members),
             capacities=dict(zip(names, capacities, strict=True)),
             owners=None if owners is None else tuple(names[owner] for owner in owners.tolist()),
         )

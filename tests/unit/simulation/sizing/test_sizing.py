@@ -97,6 +97,12 @@ def test_backlog_of_many_horizons_is_simulated_without_its_steps() -> None:
     assert time.process_time() - begin_s < 5
 
 
+def test_group_is_scaled_within_the_shortest_horizon() -> None:
+    sizing = size(history([1] * 4, step_s=0.001, rate=1000), STICKY, Target(0.0005), members=1)
+    assert sizing.scale is not None
+    assert sizing.scale.members == sizing.advised > 1
+
+
 def test_hot_partition_is_named_with_the_partitions_that_would_do() -> None:
     sizing = flat([25, 1, 1, 1], headroom=0)
     (hot,) = sizing.hot
