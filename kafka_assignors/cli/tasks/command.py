@@ -10,6 +10,7 @@ import click
 
 from kafka_assignors.cli.common import client_settings, connection_options, output_option
 from kafka_assignors.cli.group_reader import GroupReader
+from kafka_assignors.cli.live_group import settled
 from kafka_assignors.cli.repeated_report import WatchedReport, show_report, watch_options
 from kafka_assignors.cli.tasks.report import TaskReport, task_report
 from kafka_assignors.cli.tasks.view import fitted_lines, task_lines
@@ -40,7 +41,8 @@ def command(
     with closing(GroupReader(client_settings(bootstrap, config), group_id)) as reader:
 
         def fetch() -> TaskReport:
-            return task_report(reader.read(), datetime.now(timezone.utc).isoformat(timespec="milliseconds"))
+            group = settled(reader.read)  # the broker returns no assignments during a rebalance
+            return task_report(group, datetime.now(timezone.utc).isoformat(timespec="milliseconds"))
 
         watched = WatchedReport(
             fetch,

@@ -179,6 +179,16 @@ def test_watch_notes_failures_and_continues(monkeypatch: pytest.MonkeyPatch) -> 
     assert done.stderr == "note: the cluster does not answer\n"
 
 
+def test_group_that_rebalances_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Meanwhile the broker returns its members without assignments."""
+    joining = GroupState("billing", "PreparingRebalance", "", (GroupMember(A, None, "x", "h", ()),), {})
+    reader = Mock(**{"read.side_effect": [joining, joining, a_report().group]})
+    monkeypatch.setattr(cli_tasks, "GroupReader", lambda *_: reader)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    done = CliRunner().invoke(cli_tasks.command, ["billing", "--bootstrap", "h:1"])
+    assert done.output.startswith("billing: Stable, 2 members, 3 tasks")
+
+
 @pytest.mark.parametrize(
     ("state", "why"),
     [
