@@ -15,7 +15,7 @@ from kafka_assignors.cli.watch_group.history import Snapshot
 from kafka_assignors.lag import Reset
 from kafka_assignors.lag.fetch.group_offsets import of_group
 from kafka_assignors.lag.fetch.many_groups import EndsFetch
-from kafka_assignors.lag.fetch.sending import attempt_fetch
+from kafka_assignors.lag.fetch.sending import FEW, attempt_fetch
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
 
@@ -83,7 +83,7 @@ class GroupSource:
             return GroupLag(time_s)
         link = self._lag_connection.reach()
         deadline = time.monotonic() + _ENDS_S
-        fetch = EndsFetch(link, self._fetch_settings, partitions, deadline)
+        fetch = EndsFetch(link, self._fetch_settings, partitions, deadline, retries=FEW)
         attempt_fetch(link, deadline, fetch)
         if fetch.connection_failed:  # a new link may work, and gets no late responses
             self._lag_connection.close()
