@@ -18,6 +18,7 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 
 from kafka_assignors.broker import Progress
+from kafka_assignors.cli.tables import screen
 
 
 class ProgressView:
@@ -30,7 +31,7 @@ class ProgressView:
         console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._console = Console(stderr=True) if console is None else console
+        self._console = screen(stderr=True) if console is None else console
         in_place = self._console.is_terminal and not self._console.is_dumb_terminal
         self._bar = _bar(self._console) if in_place else None
         self._every_s = every_s

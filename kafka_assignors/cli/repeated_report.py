@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.text import Text
 
 from kafka_assignors.cli.common import Command, FiniteRange, sigterm_as_interrupt
-from kafka_assignors.cli.tables import show
+from kafka_assignors.cli.tables import screen, show
 from kafka_assignors.errors import KafkaAssignorsError
 
 INTERVAL_S = 2.0
@@ -113,7 +113,7 @@ def live_frames(
 
 
 def _watch(watched: WatchedReport[ReportT], every_s: float, output: str) -> None:
-    console = Console(highlight=False)
+    console = screen()
     reports = _reports(watched.fetch, every_s)
     if output == "table" and console.is_terminal and not console.is_dumb_terminal:
         with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:

@@ -32,14 +32,21 @@ _UUID = re.compile(r"-([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![-\w])")
 def show(lines: RenderableType) -> None:
     """Print at the terminal's width.  Lines to a pipe or a file are wrapped only if ``COLUMNS`` is set."""
     console = Console(highlight=False)
-    if console.is_terminal:
+    if console.is_terminal and console.file.isatty():
         console.print(lines)
         return
     if "COLUMNS" not in os.environ:
         console.width = _WIDE
     with console.capture() as captured:
         console.print(lines)
-    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    text = "\n".join(line.rstrip() for line in captured.get().splitlines())
+    click.echo(text, color=console.is_terminal)  # with FORCE_COLOR also a pipe counts as a terminal
+
+
+def screen(*, stderr: bool = False) -> Console:
+    """Return a console that draws in place only on a terminal, not in a pipe with FORCE_COLOR."""
+    is_terminal = Console(stderr=stderr).file.isatty()  # sys.stdout is None if closed
+    return Console(stderr=stderr, highlight=False, force_terminal=None if is_terminal else False)
 
 
 def fit_rows(

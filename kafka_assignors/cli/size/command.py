@@ -12,7 +12,6 @@ from typing import BinaryIO
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
 
 from kafka_assignors.cli.backtest.options import parse_moment
 from kafka_assignors.cli.common import (
@@ -35,7 +34,7 @@ from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.cli.size.recording import RecordingRequest, recorded_size
 from kafka_assignors.cli.size.report import SizeReport, size_lines
 from kafka_assignors.cli.size.sizes import GroupSizes, SizeRequest
-from kafka_assignors.cli.tables import duration, show
+from kafka_assignors.cli.tables import duration, screen, show
 from kafka_assignors.errors import needs_extra
 from kafka_assignors.lag import Reset
 from kafka_assignors.lag.rates import WINDOW_S
@@ -192,7 +191,7 @@ def command(
             return
         sizes.look()
         # The status is shown only on a terminal.
-        with Console(stderr=True).status(f"looking again in {duration(1000 * every_s)}"):
+        with screen(stderr=True).status(f"looking again in {duration(1000 * every_s)}"):
             time.sleep(every_s)
         report = sizes.read()
     _print_and_exit(report, output)

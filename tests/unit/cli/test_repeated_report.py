@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -26,12 +27,14 @@ def interrupted_after(count: int) -> Iterator[Number]:
     raise KeyboardInterrupt
 
 
-def test_terminal_without_cursor_control_gets_one_report_after_the_other(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_reports_follow_one_another_without_cursor_control(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_terminal: bool
 ) -> None:
-    """On such a terminal rich would draw nothing before the end."""
-    monkeypatch.setenv("TERM", "dumb")
-    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes any output for a terminal
+    """On a terminal with TERM=dumb rich would draw nothing before the end."""
+    monkeypatch.setenv("TERM", "dumb" if is_terminal else "xterm")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes a pipe for a terminal
     reports = interrupted_after(3)
     watched = WatchedReport(
         lambda: next(reports),
