@@ -57,6 +57,8 @@ def failures(report: Report, accepted: Iterable[Limit]) -> list[str]:
             lines.append(f"{name}: {what} {shown_value(value)} is {above} {shown_limit}{why}")
         elif unknown:
             lines.append(f"{name}: {what} of {counted(unknown, 'partition')} is unknown{why}")
+        elif report.unknown_members and not report.partitions:
+            lines.append(f"{name}: {what} is unknown: {report.unknown_members}, and it has no commits")
     return lines
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_assignors.cli.group_lag import GroupOwners, PartitionLag, owners_of
 from kafka_assignors.lag import Reading, Reset
-from kafka_assignors.lag.fetch.group import REBALANCING, GroupState
+from kafka_assignors.lag.fetch.group import NEW_PROTOCOL, REBALANCING, GroupState
 from kafka_assignors.lag.rates import Rate, total
 from kafka_assignors.plan import TopicPartition
 
@@ -53,6 +53,15 @@ class Report:
     def counts_all_commits(self) -> bool:
         """Whether all commits count, because a broker returns no owners while the group rebalances."""
         return self.group.state in REBALANCING and all(p.owner is None for p in self.partitions)
+
+    @property
+    def unknown_members(self) -> str | None:
+        """Why partitions of members are unknown; None: all are known."""
+        if self.group.state == NEW_PROTOCOL and not self.group.new_state:  # a share or streams group
+            return "the broker does not describe the members of this group"
+        if any(not member.readable for member in self.group.members):
+            return "the assignments of some members cannot be read"
+        return None
 
     @property
     def unread_topics(self) -> list[str]:

@@ -57,13 +57,9 @@ class _View:
         owners = [p.member_id for p in report.partitions if p.member_id is not None]  # some may have left
         self._names = short_names(dict.fromkeys([*(m.member_id for m in report.group.members), *owners]))
         self._top = [_head(report, timed=timed), Text(_totals(report))]
-        if any(not member.readable for member in report.group.members):
-            self._top.append(
-                Text(
-                    "the assignments of some members cannot be read: their partitions are unknown",
-                    style="yellow",
-                )
-            )
+        if report.unknown_members:
+            why = f"{report.unknown_members}: their partitions are unknown"
+            self._top.append(Text(why, style="yellow"))
         totals = report.by_member()
         self._largest_members = sorted(report.group.members, key=lambda m: -totals[m.member_id][2])
         self._largest = sorted(report.partitions, key=lambda p: (p.lag is None, -(p.lag or 0), p.tp))

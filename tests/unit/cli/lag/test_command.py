@@ -19,7 +19,7 @@ from kafka_assignors.cli.repeated_report import live_frames
 from kafka_assignors.cli.tables import MEMBERS, ROWS, duration
 from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError
 from kafka_assignors.lag import Offsets, Reading, Reset
-from kafka_assignors.lag.fetch.group import GroupMember, GroupState
+from kafka_assignors.lag.fetch.group import NEW_PROTOCOL, GroupMember, GroupState
 from kafka_assignors.lag.rates import Rate
 from kafka_assignors.plan import TopicPartition
 from tests.support.examples import ROOT
@@ -494,6 +494,29 @@ def test_kept_limits_end_with_0(script: Script) -> None:
     script.looks = iter([report(group, reading, "earliest", TIME, ages)])
     done = run("--fail-above", "1500", "--fail-above", "29s")
     assert (done.exit_code, done.stderr) == (0, "")
+
+
+SHARE_GROUP = GroupState("billing", NEW_PROTOCOL, "", (), {})
+CONNECT_WORKERS = replace(
+    SHARE_GROUP, state="Stable", members=(replace(M1, owned=(), readable=False),), protocol_type="connect"
+)
+
+
+@pytest.mark.parametrize(
+    ("group", "why"),
+    [
+        (SHARE_GROUP, "the broker does not describe the members of this group"),
+        (CONNECT_WORKERS, "the assignments of some members cannot be read"),
+    ],
+)
+def test_group_without_commits_whose_members_are_unknown_exceeds_every_limit(
+    script: Script, group: GroupState, why: str
+) -> None:
+    script.looks = iter([report(group, Reading({}, {}, {}), "earliest", TIME)])
+    done = run("--fail-above", "5")
+    assert done.exit_code == 1
+    assert done.stderr == f"billing: lag is unknown: {why}, and it has no commits\n"
+    assert why in " ".join(done.stdout.split())
 
 
 def rebalancing(lag: int) -> Report:
