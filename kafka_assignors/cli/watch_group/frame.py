@@ -113,7 +113,7 @@ class Frame:
             lines += [Text(part, "bold red") for part in wrap(since + self.trouble, width)[:_TROUBLE_LINES]]
         notes = self._lag_notes(now_s)
         if state == NEW_PROTOCOL:
-            notes.append("KIP-848 group: the broker does not describe its members")
+            notes.append("the broker does not describe the members of this group")
         if any(not member.readable for member in group.members):
             notes.append("the assignments of some members cannot be read: their partitions are unknown")
         lines += [Text(note, "yellow") for note in notes]

@@ -143,7 +143,8 @@ def test_group_of_the_new_protocol_has_an_epoch() -> None:
     assert "billing  Reconciling  uniform  epoch 7 (KIP-848)" in head(current)
     assert current.rebalancing_s == START
     unknown = GroupState("billing", "Consumer", "", (), {})
-    assert "does not describe its members" in head(frame(look(replace(snapshot(0), group=unknown))))
+    shown = head(frame(look(replace(snapshot(0), group=unknown))))
+    assert "does not describe the members of this group" in shown
 
 
 def test_owners_of_partitions_are_shortened_in_the_middle() -> None:
