@@ -58,7 +58,7 @@ def failures(report: Report, accepted: Iterable[Limit]) -> list[str]:
         elif unknown:
             lines.append(f"{name}: {what} of {counted(unknown, 'partition')} is unknown{why}")
         elif report.unknown_members and not report.partitions:
-            lines.append(f"{name}: {what} is unknown: {report.unknown_members}, and it has no commits")
+            lines.append(f"{name}: {what} is unknown: {report.unknown_members}, and there are no commits")
     return lines
 
 

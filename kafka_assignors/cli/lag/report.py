@@ -61,7 +61,7 @@ class Report:
             return "the broker does not describe the members of this group"
         if any(not member.readable for member in self.group.members):
             return "the assignments of some members cannot be read"
-        return None
+        return "the group is rebalancing" if self.counts_all_commits else None
 
     @property
     def unread_topics(self) -> list[str]:

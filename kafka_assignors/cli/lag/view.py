@@ -58,8 +58,8 @@ class _View:
         self._names = short_names(dict.fromkeys([*(m.member_id for m in report.group.members), *owners]))
         self._top = [_head(report, timed=timed), Text(_totals(report))]
         if report.unknown_members:
-            why = f"{report.unknown_members}: their partitions are unknown"
-            self._top.append(Text(why, style="yellow"))
+            note = f"{report.unknown_members}: all commits count, other partitions are unknown"
+            self._top.append(Text(note, style="yellow"))
         totals = report.by_member()
         self._largest_members = sorted(report.group.members, key=lambda m: -totals[m.member_id][2])
         self._largest = sorted(report.partitions, key=lambda p: (p.lag is None, -(p.lag or 0), p.tp))

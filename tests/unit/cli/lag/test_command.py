@@ -507,15 +507,17 @@ CONNECT_WORKERS = replace(
     [
         (SHARE_GROUP, "the broker does not describe the members of this group"),
         (CONNECT_WORKERS, "the assignments of some members cannot be read"),
+        (replace(SHARE_GROUP, state="PreparingRebalance"), "the group is rebalancing"),
     ],
 )
 def test_group_without_commits_whose_members_are_unknown_exceeds_every_limit(
-    script: Script, group: GroupState, why: str
+    script: Script, monkeypatch: pytest.MonkeyPatch, group: GroupState, why: str
 ) -> None:
+    monkeypatch.setattr(cli_lag, "_SETTLE_S", 0.0)
     script.looks = iter([report(group, Reading({}, {}, {}), "earliest", TIME)])
     done = run("--fail-above", "5")
     assert done.exit_code == 1
-    assert done.stderr == f"billing: lag is unknown: {why}, and it has no commits\n"
+    assert done.stderr == f"billing: lag is unknown: {why}, and there are no commits\n"
     assert why in " ".join(done.stdout.split())
 
 
@@ -529,6 +531,13 @@ def settled(lag: int) -> Report:
     group = replace(a_report().group, members=(M1,))
     owners = {ORDERS[0]: M1}
     return report(group, Reading({ORDERS[0]: lag}, {}, {}), "earliest", TIME, owners=owners)
+
+
+def test_report_says_that_partitions_are_unknown_during_a_rebalance() -> None:
+    """Without a commit, and without an owner from an earlier look, a partition does not count."""
+    note = "the group is rebalancing: all commits count, other partitions are unknown"
+    assert note in lines(rebalancing(0), width=100)
+    assert note not in lines(settled(0), width=100)
 
 
 @pytest.mark.parametrize(
