@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -157,4 +158,5 @@ def test_dead_broker_is_not_reported_as_running(cli: Cli) -> None:
     supervisor.kill()
     until(lambda: not alive(supervisor) and not alive(jvm), "both to die")
     assert cli("status")[0] == 1
-    assert not Path(str(facts["data_dir"])).exists()
+    assert [path.name for path in Path(str(facts["data_dir"])).iterdir()] == ["broker.log"], "it tells why"
+    shutil.rmtree(str(facts["data_dir"]))
