@@ -215,7 +215,7 @@ class StatefulConsumer:
                 for partition, batch in records.items()
             )
             self._processing.commit_if_due(HEARTBEAT_WAIT_S)
-            for active, error in self._copies.flush_one():
+            for active, error in self._copies.flush_one(is_owner=self._lease.is_valid()):
                 self._processing.suspend(active, error)
             self._restore_damaged()
             self._copies.take_restored()

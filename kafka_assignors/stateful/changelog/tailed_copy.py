@@ -18,8 +18,6 @@ class TailedCopy:
     Attributes:
         copy: the copy.
         partition: its changelog partition.
-        began: the position of the copy when the reader got it.  For a stale copy, the position in its
-            checkpoint, because an earlier reader may have applied records before it knew the end.
         waiter: the active task that waits for it; None: a standby or warm-up.
         end: the end offset of the changelog that ``lag`` counts to; None: not fetched yet since the copy
             arrived, was wiped or changed its waiter.
@@ -33,7 +31,6 @@ class TailedCopy:
     def __init__(self, copy: Copy, changelog: Changelog, waiter: object, lag: int | None, now: float) -> None:
         self.copy = copy
         self.partition = KafkaPartition(*changelog.partition)
-        self.began = copy.checkpointed if copy.stale else copy.position
         self.waiter = waiter
         self.end: int | None = None
         self.lag = lag

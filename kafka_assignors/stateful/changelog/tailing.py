@@ -221,11 +221,14 @@ class Tailing:
             if end < tailed.copy.position:
                 self._restart_after_loss(tailed, end)
                 continue  # the copy gets its end in the next update, or was given up if its restart failed
+            if tailed.copy.stale and end > tailed.copy.confirmed:
+                self.kept.restart(tailed, "may have compacted deletes away since the copy last read it")
+                continue
+            tailed.copy.confirm()
             # The end for a waiting task stays fixed, because the former owner has stopped writing; a lower
             # end means lost records.
             if tailed.end is None or tailed.waiter is None or end < tailed.end:
                 tailed.end = end
-                self._use_or_restart(tailed, end)
 
     def _restart_in_new_topic(self, tailed: TailedCopy) -> bool:
         """Restart a copy whose changelog was deleted and created again; return whether it was."""
@@ -240,12 +243,6 @@ class Tailing:
         ends_at = f"ends at offset {end}, before {tailed.copy.position}, the position of the copy"
         self.kept.restart(tailed, f"{ends_at}: it was truncated or created again")
 
-    def _use_or_restart(self, tailed: TailedCopy, end: int) -> None:
-        """Use a stale copy only if its changelog has no record after its checkpoint; else restart it."""
-        if tailed.copy.stale and end > tailed.began:
-            self.kept.restart(tailed, "may have compacted deletes away since the copy was last in use")
-        tailed.copy.stale = False
-
     def _settle(self) -> None:
         """Update lags, and return the copies that have reached the end to their waiters."""
         self._settled_at = self._clock()
@@ -255,7 +252,7 @@ class Tailing:
             if tailed.end is not None:
                 tailed.lag = max(0, tailed.end - tailed.position)
                 self._progress.note_lag(tailed, tailed.lag)
-                if tailed.waiter is not None and tailed.lag == 0:
+                if tailed.waiter is not None and tailed.lag == 0 and not tailed.copy.stale:
                     self._arrived(tailed, tailed.end)
             if tailed.lag is not None:
                 lags[tailed.copy.task] = tailed.lag

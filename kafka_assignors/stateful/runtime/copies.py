@@ -117,14 +117,17 @@ class OpenCopies:
         else:
             self._give_to_reader(copy, active)
 
-    def flush_one(self) -> list[tuple[ActiveTask, StateDamagedError]]:
+    def flush_one(self, *, is_owner: bool = True) -> list[tuple[ActiveTask, StateDamagedError]]:
         """Flush the store of an active task, if one is due.
+
+        Args:
+            is_owner: whether this member surely owns its tasks, so that their copies are in touch.
 
         Returns:
             The task and the error if its store is damaged; else an empty list.  The caller suspends the task
             and calls `restore_damaged`.
         """
-        return self._flushes.flush_one(self._tasks.actives.values())
+        return self._flushes.flush_one(self._tasks.actives.values(), is_owner=is_owner)
 
     @property
     def checkpoint_age_s(self) -> float:

@@ -193,4 +193,5 @@ def _commit_store(
         copy.store.commit(position)
     except StateError as error:
         return error
+    copy.confirm()
     return None

@@ -17,6 +17,8 @@ from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 
+_LEAST_S = 60.0  # a shorter gap does not count, because the thread that confirms copies may be busy
+
 
 @dataclass(frozen=True, slots=True)
 class Changelog:
@@ -48,9 +50,9 @@ def offset_in(checkpoint: Checkpoint | Damaged | None, changelog: Changelog) -> 
 
 
 def is_stale(changelog: Changelog, unconfirmed_s: float) -> bool:
-    """Whether a copy was unused for so long that compaction may have removed deletes that it has not seen."""
+    """Whether compaction may have removed deletes that a copy has not seen, because it was out of touch."""
     keeps_s = changelog.keeps_deletes_s
-    return keeps_s is not None and unconfirmed_s > keeps_s
+    return keeps_s is not None and unconfirmed_s > max(keeps_s, _LEAST_S)
 
 
 class Copy:
@@ -59,8 +61,7 @@ class Copy:
     A store that is damaged, or does not match its changelog, is wiped when opened, with a warning.
 
     Attributes:
-        stale: whether the copy may lack deletes that compaction has removed from its changelog.  A stale copy
-            is usable only if the changelog has nothing newer.
+        confirmed: its position when it was last in touch with its changelog (see `confirm`).
         in_doubt: whether the copy was wiped because of damage while in use, and has not proved sound since.
             A commit of records processed since then proves it; for a standby, a flush does.
 
@@ -76,17 +77,16 @@ class Copy:
         self._stores = stores
         self.in_doubt = False
         unconfirmed_s = state_dir.unconfirmed_s(task)
-        self.stale = changelog is not None and is_stale(changelog, unconfirmed_s)
         self._dir: TaskDir = state_dir.claim(task)
         self.checkpointed = -1  # offset in the checkpoint; -1: none
         self._now = state_dir.now
-        self._checkpointed_at = self._now() - unconfirmed_s
+        self._checkpointed_at = self._confirmed_at = self._now() - unconfirmed_s
         try:
             self.store: Store = self._open()
         except BaseException:
             self._dir.release()
             raise
-        self.stale = self.stale and self.position > 0
+        self.confirmed = max(self.checkpointed, 0)
         try:
             self._first_checkpoint()
         except BaseException:
@@ -107,6 +107,19 @@ class Copy:
         return self.store.position or 0
 
     @property
+    def stale(self) -> bool:
+        """Whether the copy may lack deletes that compaction has removed from its changelog.
+
+        A stale copy is usable only if the changelog has nothing newer than ``confirmed``.
+        """
+        unconfirmed_s = self._now() - self._confirmed_at
+        return self.position > 0 and self.changelog is not None and is_stale(self.changelog, unconfirmed_s)
+
+    def confirm(self) -> None:
+        """Note that the copy is in touch with its changelog: its end is known, or the task is owned."""
+        self.confirmed, self._confirmed_at = self.position, self._now()
+
+    @property
     def checkpoint_age_s(self) -> float:
         """Seconds since the checkpoint was written or confirmed; without a changelog, since the last flush.
 
@@ -116,29 +129,33 @@ class Copy:
 
     def apply(self, changes: Iterable[tuple[bytes, bytes | None]], position: int) -> None:
         """Apply changelog records before ``position``."""
+        if not self.position:
+            self.confirm()  # an empty copy has no key whose delete it could have missed
         self.store.apply(changes, position)
 
     def flush(self) -> None:
         """Flush the store and write its checkpoint, or confirm it if the position is the same.
 
-        Creates files, so do not call it after each commit.  Does nothing for a stale copy.
+        The file's time is that of the last `confirm`.  Creates files, so do not call it after each commit.
+        Does nothing for a stale copy with records that it has read since then.
         """
         if self.changelog is None:
             self.store.flush()
             self._checkpointed_at = self._now()
             return
-        if self.stale:
-            return  # the age of the checkpoint must not change
+        if self.stale and self.position != self.confirmed:
+            return  # the offset and the age of the checkpoint must not change
         if self.store.position is None:  # the first checkpoint, offset 0, still applies
             self._checkpointed_at = self._now()
             return
         if self.store.position == self.checkpointed:
-            if self._dir.confirm_checkpoint():
+            if self._dir.confirm_checkpoint(self._confirmed_at):
                 self._checkpointed_at = self._now()
             return
         position = self.store.flush()
         if position is not None:
             self._write_checkpoint(self.changelog, position)
+            self._dir.confirm_checkpoint(self._confirmed_at)
 
     def wipe_damaged(self, error: StateDamagedError) -> None:
         """Wipe a copy that was damaged while in use; a second time before any commit is an error.
@@ -163,7 +180,6 @@ class Copy:
             log.debug("task %s: cannot close its state: %s", self, error)
         self._dir.wipe()
         self.store = self._new()
-        self.stale = False
         self._first_checkpoint()
 
     def close(self) -> None:
@@ -196,7 +212,6 @@ class Copy:
         self._refuse_if_unlogged()
         log.warning("task %s: state %s: %s", self, self.after_wipe, wrong)
         self._dir.wipe()
-        self.stale = False
         return self._new()
 
     def _refuse_if_unlogged(self) -> None:
@@ -226,6 +241,7 @@ class Copy:
         """Write a checkpoint before the first record, because a store without one is wiped."""
         if self.changelog is not None and self.checkpointed < 0:
             self._write_checkpoint(self.changelog, 0)
+            self.confirm()
 
     def _write_checkpoint(self, changelog: Changelog, position: int) -> None:
         self._dir.write_checkpoint({changelog.partition: Position(position, changelog.topic_id)})

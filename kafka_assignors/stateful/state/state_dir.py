@@ -9,7 +9,8 @@
 ==========================================================  ================================================
 
 Names are quoted as in URLs: all but ASCII letters, digits, ``_``, ``.``, ``-`` and ``~``.  The modification
-time of a task's directory is its last use.
+time of a task's directory is its last use.  That of a checkpoint is when the copy was last in touch with its
+changelog.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ class StateDir:
         return self._clock()
 
     def unconfirmed_s(self, task: Task) -> float:
-        """Return the seconds since a task's checkpoint was written or confirmed; 0 without a checkpoint."""
+        """Return the seconds since a task's copy was in touch with its changelog; 0 without a checkpoint."""
         try:
             return max(0.0, self._clock() - (self._dir(task) / "checkpoint").stat().st_mtime)
         except OSError:

@@ -52,14 +52,14 @@ class TaskDir:
         """
         checkpoint.write(self.path / "checkpoint", positions)
 
-    def confirm_checkpoint(self) -> bool:
-        """Renew the checkpoint's time, because the store is still at the checkpoint's position.
+    def confirm_checkpoint(self, confirmed_at: float) -> bool:
+        """Set the checkpoint's time: when the copy was last in touch with its changelog, seconds since 1970.
 
         Returns:
-            Whether the time was renewed.  If not, the copy counts as older than it is.
+            Whether the time was set.
         """
         try:
-            os.utime(self.path / "checkpoint")
+            os.utime(self.path / "checkpoint", (confirmed_at, confirmed_at))
         except OSError:
             return False
         return True

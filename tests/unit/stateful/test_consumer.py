@@ -38,6 +38,8 @@ class Everything(Cluster):
         super().__init__()
         self.turns: list[Any] = []
         self.alone = True
+        self.leases: list[bool] = []  # the next answers of `is_valid`
+        self.confirmed: list[bool] = []  # whether each flush confirmed the copies
         self.newly_damaged: list[Any] = []
         self.done: Any = None
         self._fetcher = SimpleNamespace(_next_partition_records=None)
@@ -72,7 +74,11 @@ class Everything(Cluster):
         newly_damaged, self.newly_damaged = self.newly_damaged, []
         return newly_damaged
 
-    def flush_one(self) -> list[Any]:
+    def is_valid(self) -> bool:
+        return self.leases.pop(0) if self.leases else True
+
+    def flush_one(self, *, is_owner: bool) -> list[Any]:
+        self.confirmed.append(is_owner)
         return []
 
     def holdings(self) -> Holdings:
@@ -101,6 +107,7 @@ def member(components: Everything, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         lease=SimpleNamespace(
             observe=lambda: None,
             is_alone=components.is_alone,
+            is_valid=components.is_valid,
             patience_s=0.0,
             wait_until_alone=components.wait_until_alone,
         ),
@@ -230,6 +237,15 @@ def test_probing_rebalance_comes_once_after_the_interval_at_the_latest(
     ]
     member.run()
     assert (len(rejoins), member.duties.probe_at) == (1, None)
+
+
+def test_copies_of_active_tasks_are_confirmed_while_the_lease_is_valid(
+    components: Everything, member: StatefulConsumer
+) -> None:
+    components.leases = [True, False]
+    components.turns = [lambda: None, lambda: None]
+    member.run()
+    assert components.confirmed[:2] == [True, False]
 
 
 def test_fenced_member_ends(components: Everything, member: StatefulConsumer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ class Bench:
         self.consumer = Consumer()
         self.restored: list[tuple[Copy, object]] = []
         self.failed: list[tuple[Task, StateError]] = []
-        self.state_dir = StateDir(root, "g")
+        self.state_dir = StateDir(root, "g", clock=lambda: time.time() + self.now)
         self.stores = Stores()
         consumer: Any = self.consumer
         self.tailing = Tailing(
@@ -595,6 +596,100 @@ def test_old_copy_that_was_read_without_its_end_known_restarts_when_it_is_opened
     bench.turn()
     [(restored, _)] = bench.restored
     assert dict(restored.store.range()) == {b"a": b"0", b"b": b"3"}
+
+
+@pytest.mark.parametrize("away_s", [50.0, 500.0])
+@pytest.mark.parametrize("fails", ["poll", "all"])
+def test_standby_out_of_touch_for_long_restarts_if_its_changelog_has_newer_records(
+    bench: Bench, away_s: float, fails: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Compaction may have removed deletes, although the process was not restarted."""
+    bench.tailing.begin(copy := bench.copy(S0, keeps_deletes_s=100.0), None)
+    bench.consumer.write(0, b"a", b"deleted")
+    bench.turn()
+    if fails == "all":  # else the process is suspended
+        bench.consumer.leaderless = {LOG_0}
+        for _ in range(10):
+            bench.now += away_s / 10
+            bench.tailing.read()
+            bench.tailing.update_lags()
+    else:
+        bench.now += away_s
+    assert copy.stale == (away_s > 100)
+    bench.consumer.write(0, b"compacted", b"b")
+    del bench.consumer.log[LOG_0][2]
+    if away_s > 100:
+        del bench.consumer.log[LOG_0][1]
+    bench.consumer.leaderless = set()
+    bench.now += 40.0
+    for _ in range(2):
+        bench.turn()
+    assert ("may have compacted deletes away" in caplog.text) == (away_s > 100)
+    assert (copy.store.get(b"deleted") is None) == (away_s > 100)
+    assert copy.store.get(b"b") == b"3"
+    assert not copy.stale
+
+
+def test_standby_out_of_touch_for_long_goes_on_if_its_changelog_has_nothing_newer(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.tailing.begin(copy := bench.copy(S0, keeps_deletes_s=100.0), None)
+    bench.consumer.write(0, b"a")
+    for _ in range(2):
+        bench.turn()
+        bench.now += 500.0
+    assert copy.checkpointed == 1, "flushed, because it had read nothing since it was in touch"
+    assert bench.state_dir.unconfirmed_s(S0) > 400
+    for _ in range(2):
+        bench.turn()
+    assert "may have compacted deletes away" not in caplog.text
+    copy.flush()
+    assert bench.state_dir.unconfirmed_s(S0) < 100
+
+
+def test_task_does_not_get_a_copy_that_was_out_of_touch_for_long_before_the_end_is_heard(
+    bench: Bench,
+) -> None:
+    copy = bench.copy(S0, keeps_deletes_s=100.0)
+    copy.apply([(b"a", b"0"), (b"deleted", b"1")], 2)
+    _compact_a_delete_away(bench)
+    bench.tailing.begin(copy, WAITER)
+    bench.tailing.update_lags()
+    bench.now += 500.0
+    bench.tailing.read()
+    bench.consumer.gone = {"log"}
+    bench.tailing.update_lags()
+    assert (copy.position, bench.restored) == (4, [])
+    bench.consumer.gone = set()
+    for _ in range(2):
+        bench.now += 10.0
+        bench.turn()
+    assert bench.restored == [(copy, WAITER)]
+    assert dict(copy.store.range()) == {b"a": b"0", b"b": b"3"}
+
+
+def test_old_copy_of_an_empty_changelog_does_not_restart(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It has no key whose delete it could have missed."""
+    bench.copy(S0, keeps_deletes_s=100.0).close()
+    os.utime(bench.state_dir.path / "s_0" / "checkpoint", (0, 0))
+    bench.tailing.begin(bench.copy(S0, keeps_deletes_s=100.0), WAITER)
+    bench.consumer.write(0, b"a")
+    bench.turn()
+    assert [copy.position for copy, _ in bench.restored] == [1]
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("keeps_deletes_s", [0.0, None])
+def test_standby_of_a_changelog_that_keeps_deletes_shortly_does_not_restart_again_and_again(
+    bench: Bench, keeps_deletes_s: float | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.tailing.begin(bench.copy(S0, keeps_deletes_s=keeps_deletes_s), None)
+    for _ in range(3):
+        bench.consumer.write(0, b"a")
+        bench.turn()
+    assert caplog.messages == []
 
 
 def test_copy_that_was_given_up_is_not_wiped_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,12 @@ def test_commit_writes_changelog_then_store_then_offsets(
     assert len(bench.cluster.did) == 3, "there was no more work"
 
 
+def test_commit_confirms_the_copy(bench: Bench) -> None:
+    """Else a copy of a process that is suspended after the commit would count as behind its changelog."""
+    bench.complete(T0, b"a", b"b")
+    assert bench.copy(T0).confirmed == bench.copy(T0).position == 2
+
+
 def test_changes_not_in_the_changelog_are_not_committed(bench: Bench) -> None:
     """A retry writes them once."""
     bench.process(T0, b"a")
