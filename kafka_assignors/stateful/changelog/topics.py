@@ -67,8 +67,9 @@ class KnownChangelogs:
         search, self._search = self._search, None
         try:
             self.known = search.result()
-        except (ChangelogError, TopologyError) as error:
-            self._warn(f"the search for changelogs failed: {error}; trying again")
+        # OSError and RuntimeError: no file or thread is left for a connection.
+        except (ChangelogError, TopologyError, OSError, RuntimeError) as error:
+            self._warn(f"the search for changelogs failed: {one_line(error)}; trying again")
             return False
         return True
 

@@ -196,7 +196,9 @@ class ChangelogWriter:
             raise ChangelogError(
                 f"cannot write changelog {topics}: {error}; check the topic's ACLs and configuration"
             ) from error
-        except (KafkaError, ValueError) as error:  # ValueError: the metadata does not list the partition yet
+        # ValueError: the metadata does not list the partition yet.  OSError and RuntimeError: no file or
+        # thread is left for a connection.
+        except (KafkaError, ValueError, OSError, RuntimeError) as error:
             self._give_up()
             raise ChangelogUnreachableError(f"cannot write changelog {topics} now: {error}") from error
 

@@ -73,7 +73,8 @@ class Repair:
                 end = written.end
             copy.apply((), end)
             active.unproven = None
-        except (KafkaError, ChangelogUnreachableError) as error:
+        # OSError and RuntimeError: no file or thread is left for a connection.
+        except (KafkaError, ChangelogUnreachableError, OSError, RuntimeError) as error:
             log.warning("task %s: cannot repair its changelog now: %s; trying again", copy, error)
         except (StateError, ChangelogError) as error:
             return error

@@ -189,6 +189,28 @@ def test_search_logs_the_same_warning_again_only_after_five_minutes(
         clock.now += 5
 
 
+def test_search_that_fails_for_lack_of_threads_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    """The admin client starts a thread, too."""
+    fails = [RuntimeError("can't start new thread")]
+
+    class AtOnce:
+        def submit(self, job: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            if fails:
+                future.set_exception(fails.pop())
+            else:
+                future.set_result({})
+            return future
+
+    changelogs = KnownChangelogs({}, dict, AtOnce())  # type: ignore[arg-type]  # a double
+    answers = []
+    for _turn in range(2):
+        changelogs.search()
+        answers.append(changelogs.update())
+    assert answers == [False, True]
+    assert "failed: RuntimeError: can't start new thread; trying again" in caplog.text
+
+
 def test_search_whose_thread_cannot_start_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     class NoThread:
         def submit(self, job: Any) -> Future[Any]:

@@ -152,6 +152,25 @@ def test_write_after_a_passing_error_succeeds_with_a_new_producer(error: Excepti
     assert len(made) == 2
 
 
+@pytest.mark.parametrize("error", [OSError("Too many open files"), RuntimeError("can't start new thread")])
+def test_write_without_a_file_or_thread_for_a_connection_may_be_tried_again(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, made = writer(KafkaTimeoutError("away"))
+    with pytest.raises(ChangelogUnreachableError):
+        ours.write(CHANGES)
+
+    def fail(**_: Any) -> Any:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ours, "_connect", fail)
+        with pytest.raises(ChangelogUnreachableError, match=str(error)):
+            ours.write(CHANGES)
+    assert ours.write(CHANGES)
+    assert len(made) == 2
+
+
 def test_flush_goes_on_after_a_batch_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, (producer,) = writer()
     really, errors = producer.flush, [UnknownError("Future not done")]

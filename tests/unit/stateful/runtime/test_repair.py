@@ -46,7 +46,7 @@ def test_own_records_of_a_failed_write_are_not_written_a_third_time(bench: Bench
     assert bench.store(T0).position == 2
 
 
-@pytest.mark.parametrize("fails", ["read", "write"])
+@pytest.mark.parametrize("fails", ["read", "connect", "write"])
 def test_cluster_that_does_not_answer_is_asked_again_with_the_next_commit(bench: Bench, fails: str) -> None:
     replace_value(bench)
     bench.process(T0, b"b")
@@ -55,6 +55,8 @@ def test_cluster_that_does_not_answer_is_asked_again_with_the_next_commit(bench:
     def fail_once(*args: Any) -> dict[bytes, bytes | None]:
         if fails == "read":
             raise KafkaTimeoutError("away")
+        if fails == "connect":
+            raise RuntimeError("can't start new thread")
         bench.cluster.write_fails = ChangelogUnreachableError("away")
         return really(*args)
 
