@@ -10,8 +10,8 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.complaints import Complaints
-from kafka_assignors.errors import CodecError
-from kafka_assignors.plan import NO_GENERATION, Member, Ownership, TopicPartition
+from kafka_assignors.lag.sources import one_line
+from kafka_assignors.plan import NO_GENERATION, Member, Ownership, TopicPartition, shown
 from kafka_assignors.plan.capacity import in_units
 from kafka_assignors.plan.cause import Cause
 
@@ -64,8 +64,8 @@ def read_user_data(
     """Decode a member's user data; return an empty report if that fails."""
     try:
         report = decode(bytes(joined.metadata.user_data or b""))
-    except CodecError as error:
-        complaints.add(joined.member_id, f"sent user data that cannot be read ({error})")
+    except Exception as error:  # not only a CodecError: a user's own strategy may raise anything
+        complaints.add(joined.member_id, f"sent user data that cannot be read ({shown(one_line(error))})")
         return MemberReport()
     if report.unread is not None:
         complaints.add(joined.member_id, f"sent user data of which a part cannot be read ({report.unread})")

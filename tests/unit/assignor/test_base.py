@@ -16,7 +16,7 @@ from kafka_assignors import (
     StickyAssignor,
     strategy,
 )
-from kafka_assignors.assignor.members import MemberReport
+from kafka_assignors.assignor.members import Reports
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.wire import sticky_user_data
@@ -174,9 +174,9 @@ class _Broken(Assignor):
 
 
 class _Worse(_Broken):
-    """An unexpected failure: reading a member raises."""
+    """An unexpected failure: reading the members raises."""
 
-    def decode_user_data(self, user_data: bytes) -> MemberReport:
+    def _read(self, members: object, complaints: object) -> Reports:
         raise MemoryError
 
 

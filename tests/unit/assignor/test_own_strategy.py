@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from kafka_assignors import Assignor, Claims, Group, Planned, PlanReport, RebalanceProtocol
-from kafka_assignors.plan import Assignment, plan_range
+from kafka_assignors import (
+    Assignor,
+    Claims,
+    CooperativeStickyAssignor,
+    Group,
+    Planned,
+    PlanReport,
+    RebalanceProtocol,
+)
+from kafka_assignors.assignor.members import MemberReport
+from kafka_assignors.plan import Assignment, Ownership, plan_range
 from kafka_assignors.strategies import STRATEGIES
 from tests.support.group.joining import cluster, joined, own, plan_of, raw
 from tests.support.group.own_strategies import ToAStranger, ToTheFirst
@@ -81,6 +91,30 @@ def test_any_fault_of_a_plan_is_survived(
 
     assert plan_of(Mine().assign(cluster(TOPICS), [joined("a", raw(["t"]))])) == {"a": {"t": [0, 1]}}
     assert len(warnings(caplog)) == 1
+
+
+class InJson(CooperativeStickyAssignor):
+    """Its members send JSON."""
+
+    name = "in-json"
+
+    def user_data(self, revoked: Ownership, generation: int) -> bytes:
+        return b"{}"
+
+    def decode_user_data(self, user_data: bytes) -> MemberReport:
+        return MemberReport(priority=json.loads(user_data).get("priority"))
+
+
+def test_member_whose_user_data_raises_any_error_costs_one_warning_and_the_group_is_planned(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Ranges would move t-1 to b."""
+    a = InJson()
+    own(a, {"t": [1]}, 1)
+    members = [joined("a", a.metadata(["t"])), joined("b", raw(["t"], b"no JSON"))]
+    assert plan_of(InJson().assign(cluster(TOPICS), members)) == {"a": {"t": [1]}, "b": {"t": [0]}}
+    (warning,) = warnings(caplog)
+    assert "member b sent user data that cannot be read (JSONDecodeError: Expecting value" in warning
 
 
 def test_plans_of_this_package_are_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
