@@ -132,9 +132,10 @@ class Assignor(StrategyHooks):
     def _subscription(
         self, topics: Iterable[str], revoked: Ownership, owned: Ownership, generation: int
     ) -> ConsumerProtocolSubscription:
-        return convert.encode_subscription(
-            topics, self.user_data(revoked, generation), owned, generation, self._rack
-        )
+        user_data = b""
+        with self._guarded("encoding the user data"):  # without it, the consumer can still join
+            user_data = self.user_data(revoked, generation)
+        return convert.encode_subscription(topics, user_data, owned, generation, self._rack)
 
     def assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinedMember]

@@ -117,6 +117,20 @@ def test_member_whose_user_data_raises_any_error_costs_one_warning_and_the_group
     assert "member b sent user data that cannot be read (JSONDecodeError: Expecting value" in warning
 
 
+def test_member_joins_without_user_data_if_these_cannot_be_encoded(caplog: pytest.LogCaptureFixture) -> None:
+    """An error would end the consumer's ``poll()``, at each join."""
+
+    class Failing(InJson):
+        def user_data(self, revoked: Ownership, generation: int) -> bytes:
+            raise KeyError("no such zone")
+
+    a = Failing()
+    own(a, {"t": [1]}, 1)
+    members = [joined("a", a.metadata(["t"])), joined("b", raw(["t"], b"{}"))]
+    assert "in-json: encoding the user data failed" in caplog.text
+    assert plan_of(Failing().assign(cluster(TOPICS), members)) == {"a": {"t": [1]}, "b": {"t": [0]}}
+
+
 def test_plans_of_this_package_are_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests prove them; in a large group the check takes some milliseconds."""
 
