@@ -131,6 +131,25 @@ def test_member_joins_without_user_data_if_these_cannot_be_encoded(caplog: pytes
     assert plan_of(Failing().assign(cluster(TOPICS), members)) == {"a": {"t": [1]}, "b": {"t": [0]}}
 
 
+def test_plan_that_writes_into_the_claims_leaves_the_leaders_claims_alone() -> None:
+    """The leader holds back what a owns, and counts what moves."""
+
+    class InPlace(CooperativeToAStranger):
+        def plan(self, group: Group, claims: Claims) -> Planned:
+            owners = claims.owner
+            owners[0] = 1
+            claims.holder[:] = -1
+            return Assignment(group, owners)
+
+    reports: list[PlanReport] = []
+    a = InPlace()
+    own(a, {"t": [0, 1]}, 1)
+    members = [joined("a", a.metadata(["t"])), joined("b", raw(["t"]))]
+    plan = plan_of(InPlace(on_plan=reports.append).assign(cluster(TOPICS), members))
+    assert plan == {"a": {"t": [1]}, "b": {}}
+    assert (reports[0].metrics.kept, reports[0].metrics.moved) == (1, 1)
+
+
 def test_plans_of_this_package_are_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests prove them; in a large group the check takes some milliseconds."""
 
