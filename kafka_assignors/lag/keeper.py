@@ -127,11 +127,12 @@ class LagKeeper:
             self._on_failure()
         return answer
 
-    def recent(self) -> Lags:
-        """Return lag that ``ask`` or ``fetch`` got within the last ``refresh_s`` seconds."""
+    def recent(self, max_age_s: float) -> Lags:
+        """Return lag that ``ask`` or ``fetch`` got in the last ``refresh_s`` and ``max_age_s`` seconds."""
         with self._fetched_lock:
             self._drop_expired()
-            return {partition: lag for partition, (lag, _fetched_at) in self._fetched.items()}
+            since = self._now() - max_age_s
+            return {partition: lag for partition, (lag, at_s) in self._fetched.items() if at_s > since}
 
     def later(self, seconds: float, job: Callable[[], object]) -> None:
         """Run a job in the background after ``seconds``.  It may call ``fetch``.  Exceptions are logged."""

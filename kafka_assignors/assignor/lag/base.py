@@ -206,10 +206,11 @@ class LagAssignor(Assignor):
             for topic, is_relevant in zip(group.names, are_relevant, strict=True)
             if is_relevant and has_choice
         }
+        max_age_ms = self.options.lag_max_age_ms
         known = {
-            **newest_reports(reports, self.options.lag_max_age_ms, complaints, of_owned=self.sends_claims),
+            **newest_reports(reports, max_age_ms, complaints, of_owned=self.sends_claims),
             # The leader's own fetches override reports; they are at most ``lag_refresh_ms`` old.
-            **({} if self._keeper is None else self._keeper.recent()),
+            **({} if self._keeper is None else self._keeper.recent(max_age_ms / 1000)),
             **(self._round_lags if self._is_later_round else {}),
         }
         for partition, lag in known.items():

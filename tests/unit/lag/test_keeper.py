@@ -179,9 +179,10 @@ def test_fetched_lag_is_recent_for_refresh_s(keeper_of: MakeKeeper) -> None:
     now[0] = 104
     keeper.fetch([B])
     now[0] = 105
-    assert keeper.recent() == {A: 5, B: 6}
+    assert keeper.recent(60) == {A: 5, B: 6}
+    assert keeper.recent(5) == {B: 6}
     now[0] = 110
-    assert keeper.recent() == {B: 6}
+    assert keeper.recent(60) == {B: 6}
 
 
 def test_ask_waits_for_a_hanging_source_until_the_deadline(keeper_of: MakeKeeper) -> None:
@@ -217,7 +218,7 @@ def test_late_answer_is_kept(keeper_of: MakeKeeper) -> None:
     keeper = keeper_of(cluster, refresh_s=100)
     assert not keeper.ask([A], 0.05).lags
     cluster.goes_on.set()
-    until(lambda: keeper.recent() == {A: 5})
+    until(lambda: keeper.recent(100) == {A: 5})
 
 
 def test_source_gets_less_time_than_the_leader_has(keeper_of: MakeKeeper) -> None:
