@@ -98,8 +98,8 @@ class LagAssignor(Assignor):
     # --- user data -----------------------------------------------------------------------------------------
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
-        owned, _ = self._last_assignment()
-        self._own.measure(self._keeper, owned, generation)
+        owned, owned_in = self._last_assignment()  # a strategy without claims passes no generation
+        self._own.measure(self._keeper, owned, owned_in)
         return self._own.encode(revoked, generation, reads_budget=self._access.unfold_assignments())
 
     def _subscription(

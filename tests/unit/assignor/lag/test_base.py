@@ -279,6 +279,22 @@ def test_member_reports_the_lag_of_its_partitions(kind: type[LagAssignor], make:
     assert source.asked[0] == {("t", 0), ("t", 2)}
 
 
+def test_strategy_that_the_group_does_not_run_reports_fresh_lag(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another strategy of the list gets the assignments, until a member joins that lists this one alone."""
+    source, partition = LagSource(), TopicPartition("t", 0)
+    assignor = make(LagAwareAssignor, lag_source=source, lag_refresh_ms=10)
+    reported(assignor)
+    last = [5]
+    monkeypatch.setattr(assignor, "_last_assignment", lambda: ({"t": [0]}, last[0]))
+    for last[0] in (6, 7):
+        source.answer[partition] = last[0]
+        until(lambda: assignor._keeper.report()[0][partition] == last[0])
+        report = assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data))
+        assert report.lags == {partition: last[0]}
+
+
 # --- in a consumer ------------------------------------------------------------------------------------------
 
 
