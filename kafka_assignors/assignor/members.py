@@ -95,8 +95,9 @@ def to_member(
     dated = subscription.generation_id if listed and subscription.generation_id >= 0 else report.generation
     generation = max(dated, NO_GENERATION)
     if joining is not None and generation >= joining:
-        claim = f"claims partitions of generation {generation}, but joins generation {joining}"
-        complaints.add(joined.member_id, claim)
+        if owned:  # else the group began anew, and the member lost its partitions with the former one
+            claim = f"claims partitions of generation {generation}, but joins generation {joining}"
+            complaints.add(joined.member_id, claim)
         held, owned, generation = {}, {}, NO_GENERATION
     topics = convert.topics_in(subscription)
     capacity = report.capacity

@@ -354,3 +354,16 @@ def test_claim_from_the_current_or_a_later_generation_is_ignored(
     plan = plan_of(leader.assign(cluster({"t": 2}), [liar, honest]))
     assert plan == {"a": {"t": [0]}, "b": {"t": [1]}}
     assert (f"generation {dated}, but joins generation 7" in caplog.text) is not believed
+
+
+def test_generation_of_a_deleted_group_without_claims_is_no_complaint(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A new broker counts from 1; the members have lost their partitions, but know the old generation."""
+    leader = CooperativeStickyAssignor()
+    monkeypatch.setattr(leader._access, "generation", lambda: 1)
+    member = CooperativeStickyAssignor()
+    own(member, {}, 57)
+    plan = plan_of(leader.assign(cluster({"t": 1}), [joined("a", member.metadata(["t"]))]))
+    assert plan == {"a": {"t": [0]}}
+    assert not warnings(caplog)
