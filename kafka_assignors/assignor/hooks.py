@@ -113,7 +113,8 @@ class StrategyHooks(AbstractPartitionAssignor):
             PlanError: the plan is invalid.
         """
         is_known = type(self).plan.__module__.startswith("kafka_assignors.")
-        if not is_known:  # it may write into the arrays, from which the leader holds back and counts moves
+        if not is_known:  # it may write into the arrays, from which the leader holds back and measures
+            group = replace(group)  # makes its arrays anew
             claims = replace(claims, owner=claims.owner.copy(), holder=claims.holder.copy())
         planned = self.plan(group, claims)
         if is_known and isinstance(planned, Assignment):

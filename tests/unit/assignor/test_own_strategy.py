@@ -11,6 +11,7 @@ import pytest
 from kafka_assignors import (
     Assignor,
     Claims,
+    CooperativeLagAwareAssignor,
     CooperativeStickyAssignor,
     Group,
     Planned,
@@ -148,6 +149,23 @@ def test_plan_that_writes_into_the_claims_leaves_the_leaders_claims_alone() -> N
     plan = plan_of(InPlace(on_plan=reports.append).assign(cluster(TOPICS), members))
     assert plan == {"a": {"t": [1]}, "b": {}}
     assert (reports[0].metrics.kept, reports[0].metrics.moved) == (1, 1)
+
+
+def test_plan_that_writes_into_the_lags_leaves_the_measured_load_alone() -> None:
+    """The skew watcher would take the difference for an improvement, again and again."""
+
+    class IgnoresSmallLag(CooperativeLagAwareAssignor):
+        def plan(self, group: Group, claims: Claims) -> Assignment:
+            group.lag[group.lag < 100] = 0
+            return super().plan(group, claims)
+
+    reports: list[PlanReport] = []
+    leader = IgnoresSmallLag(
+        on_plan=reports.append, lag_source=lambda partitions: dict.fromkeys(partitions, 5)
+    )
+    leader.assign(cluster(TOPICS), [joined(m, raw(["t"])) for m in "ab"])
+    leader.close()
+    assert reports[0].metrics.max_load == 5
 
 
 def test_plans_of_this_package_are_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
