@@ -25,7 +25,7 @@ from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.assignor.coordinator_access.consumer import partition_counts
 from kafka_assignors.assignor.fallback import fallback_assignment
 from kafka_assignors.assignor.hooks import StrategyHooks
-from kafka_assignors.assignor.members import JoinedMember, MemberReport, Reports, read_user_data, to_member
+from kafka_assignors.assignor.members import JoinedMember, Reports, read_user_data, to_member
 from kafka_assignors.assignor.new_protocol import ConversionNotice
 from kafka_assignors.assignor.options import ConfigurationError, parse_options
 from kafka_assignors.assignor.record_size import RecordWatch, record_bytes
@@ -255,9 +255,7 @@ class Assignor(StrategyHooks):
         """Return the partitions that a member holds, for the fallback; an eager member holds none."""
         if RebalanceProtocol.COOPERATIVE not in self.protocols:
             return {}
-        report = MemberReport()
-        with self._guarded("reading a member"):
-            report = read_user_data(joined, self.decode_user_data, Complaints())
+        report = read_user_data(joined, self.decode_user_data, Complaints())
         return convert.owned_in(joined.metadata) or (report.claimed if report.still_owns else {})
 
     def _plan_round(self, group: Group, complaints: Complaints, started: float) -> Rebalance:

@@ -64,11 +64,12 @@ def read_user_data(
     """Decode a member's user data; return an empty report if that fails."""
     try:
         report = decode(bytes(joined.metadata.user_data or b""))
+        unread = report.unread
     except Exception as error:  # not only a CodecError: a user's own strategy may raise anything
         complaints.add(joined.member_id, f"sent user data that cannot be read ({shown(one_line(error))})")
         return MemberReport()
-    if report.unread is not None:
-        complaints.add(joined.member_id, f"sent user data of which a part cannot be read ({report.unread})")
+    if unread is not None:
+        complaints.add(joined.member_id, f"sent user data of which a part cannot be read ({unread})")
     return report
 
 

@@ -100,22 +100,26 @@ class InJson(CooperativeStickyAssignor):
     name = "in-json"
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
-        return b"{}"
+        return b'{"priority": 1}'
 
     def decode_user_data(self, user_data: bytes) -> MemberReport:
-        return MemberReport(priority=json.loads(user_data).get("priority"))
+        sent = json.loads(user_data)
+        return sent and MemberReport(priority=sent["priority"])
 
 
+@pytest.mark.parametrize(
+    ("user_data", "error"), [(b"no JSON", "JSONDecodeError: Expecting value"), (b"null", "AttributeError: ")]
+)
 def test_member_whose_user_data_raises_any_error_costs_one_warning_and_the_group_is_planned(
-    caplog: pytest.LogCaptureFixture,
+    user_data: bytes, error: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Ranges would move t-1 to b."""
     a = InJson()
     own(a, {"t": [1]}, 1)
-    members = [joined("a", a.metadata(["t"])), joined("b", raw(["t"], b"no JSON"))]
+    members = [joined("a", a.metadata(["t"])), joined("b", raw(["t"], user_data))]
     assert plan_of(InJson().assign(cluster(TOPICS), members)) == {"a": {"t": [1]}, "b": {"t": [0]}}
     (warning,) = warnings(caplog)
-    assert "member b sent user data that cannot be read (JSONDecodeError: Expecting value" in warning
+    assert f"member b sent user data that cannot be read ({error}" in warning
 
 
 def test_member_joins_without_user_data_if_these_cannot_be_encoded(caplog: pytest.LogCaptureFixture) -> None:
@@ -127,7 +131,7 @@ def test_member_joins_without_user_data_if_these_cannot_be_encoded(caplog: pytes
 
     a = Failing()
     own(a, {"t": [1]}, 1)
-    members = [joined("a", a.metadata(["t"])), joined("b", raw(["t"], b"{}"))]
+    members = [joined("a", a.metadata(["t"])), joined("b", raw(["t"]))]
     assert "in-json: encoding the user data failed" in caplog.text
     assert plan_of(Failing().assign(cluster(TOPICS), members)) == {"a": {"t": [1]}, "b": {"t": [0]}}
 
