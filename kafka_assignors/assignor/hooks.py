@@ -139,6 +139,8 @@ class StrategyHooks(AbstractPartitionAssignor):
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
         """Encode this member's user data, which the leader reads with ``decode_user_data``.
 
+        If this raises, the member joins without user data.
+
         Args:
             revoked: partitions it owned in ``generation`` and revoked; eager members revoke before joining.
             generation: of its last assignment, ``NO_GENERATION`` before the first.
@@ -149,7 +151,7 @@ class StrategyHooks(AbstractPartitionAssignor):
         """Decode a member's ``user_data``.
 
         Raises:
-            CodecError: malformed bytes.
+            CodecError: malformed bytes.  The leader then plans without them, as after any other exception.
         """
         return MemberReport()
 
