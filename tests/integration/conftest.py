@@ -82,11 +82,6 @@ def uses_docker(wanted: str) -> bool:
     return wanted == "docker" or (wanted == "auto" and compose_command() is not None)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Ignore the socket that a client of kafka-python leaves open if it is closed while it connects."""
-    config.addinivalue_line("filterwarnings", "ignore:unclosed <s:ResourceWarning")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no worker has one left when the others are done."""
     assert not (missing := [path for path in LONGEST if not path.is_file()]), missing

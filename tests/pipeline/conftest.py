@@ -13,10 +13,8 @@ from kafka_assignors.broker import development_broker
 from kafka_assignors.cli.backtest import command as cli_backtest
 from kafka_assignors.cli.size import command as cli_size
 from kafka_assignors.pipeline.session import local_session
-from tests.integration.conftest import FreshNames, pytest_configure
+from tests.integration.conftest import FreshNames
 from tests.support.broker.backend import own_backend
-
-__all__ = ["pytest_configure"]  # a hook: it ignores a socket that kafka-python leaves open
 
 
 def settings_of(bootstrap: str) -> dict[str, Any]:

@@ -298,8 +298,6 @@ def test_strategy_that_the_group_does_not_run_reports_fresh_lag(
 # --- in a consumer ------------------------------------------------------------------------------------------
 
 
-# If the time ends while it connects, kafka-python leaves the socket to the collector.
-@pytest.mark.filterwarnings("ignore:.*unclosed <socket:pytest.PytestUnraisableExceptionWarning")
 @KINDS
 def test_no_thread_survives_the_consumer(kind: type[LagAssignor], consumer: MakeConsumer) -> None:
     """A fetch is under way at close, because no broker answers."""

@@ -22,9 +22,6 @@ from kafka_assignors.errors import BrokerError, MissingExtraError
 from tests.support.waiting import PATIENCE_S, until
 from tests.unit.broker.jars.mirror import Mirror
 
-# jgo leaves the connection of a "404 Not Found" to the garbage collector, which warns.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed.*socket:ResourceWarning")
-
 CONTENTS = {name: name.encode() * 20_000 for name in ("alpha", "beta", "gamma")}
 
 CHILD = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import socket
 import threading
 from collections.abc import Iterator
@@ -13,15 +12,6 @@ from kafka.protocol.metadata import MetadataRequest
 
 from kafka_assignors.errors import LagError, LagTimeoutError, LagUnreachableError
 from kafka_assignors.lag.feed.consumer import FeedConsumer
-
-# kafka-python leaves the socket of a connection that was never made to Python, which closes it and warns.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
-
-
-@pytest.fixture(autouse=True)
-def collect_sockets() -> Iterator[None]:
-    yield
-    gc.collect()  # while the filter above holds
 
 
 @pytest.fixture

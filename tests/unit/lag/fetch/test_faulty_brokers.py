@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import socket
 import struct
 import threading
@@ -31,15 +30,6 @@ SASL = {
     "sasl_plain_password": "p",
     "reconnect_backoff_max_ms": 50,
 }
-
-# kafka-python leaves the socket of a connection that was never made to Python, which closes it and warns.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
-
-
-@pytest.fixture(autouse=True)
-def collect_sockets() -> Iterator[None]:
-    yield
-    gc.collect()  # while the filter above holds
 
 
 # --- silence, and several threads ---
