@@ -70,13 +70,30 @@ def topic_id(consumer: KafkaConsumer, topic: str) -> str | None:
     return None if current is None else str(current)
 
 
+def without_deleted(
+    cluster: ClusterMetadata, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return the offsets of topics that the metadata lists.
+
+    A broker refuses offsets of a deleted topic, and kafka-python repeats that commit until its timeout.
+    """
+    return {
+        partition: offset
+        for partition, offset in offsets.items()
+        if cluster.partitions_for_topic(partition.topic) is not None
+    }
+
+
 async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
     """Commit on the I/O thread, where the public ``commit`` refuses to block.  Retries retriable errors.
+
+    Leaves out deleted topics.
 
     Raises:
         KafkaError: the commit failed, or took more than 5 s.
     """
-    await consumer._coordinator._commit_offsets_sync_async(dict(offsets), timeout_ms=5000)
+    listed = without_deleted(consumer._cluster, offsets)
+    await consumer._coordinator._commit_offsets_sync_async(listed, timeout_ms=5000)
 
 
 def drop_exhausted_batch(consumer: KafkaConsumer) -> None:

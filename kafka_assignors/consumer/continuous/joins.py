@@ -18,6 +18,7 @@ from kafka.errors import (
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState, TopicPartition
 
+from kafka_assignors.assignor.coordinator_access.consumer import without_deleted
 from kafka_assignors.assignor.coordinator_access.metrics import recorder_of
 from kafka_assignors.consumer.continuous.membership import EarlyHeartbeat, Membership
 from kafka_assignors.consumer.continuous.offsets import CommitOffsets
@@ -230,7 +231,9 @@ class JoinsOutsidePoll(Membership):
 
     async def _commit_now(self, offsets: CommitOffsets) -> None:
         try:
-            await self._commit_offsets_sync_async(offsets, timeout_ms=_COMMIT_MS)
+            await self._commit_offsets_sync_async(
+                without_deleted(self._cluster, offsets), timeout_ms=_COMMIT_MS
+            )
         except Exception as error:  # the next owner reads the records again; the rebalance goes on
             log.warning("commit before revoking partitions failed: %s", error)
 

@@ -21,6 +21,7 @@ class Recorder(OwnershipListener):
 
     def __init__(self, consumer: Any) -> None:
         super().__init__(consumer)
+        consumer._cluster._partitions["t"] = {}  # the metadata lists the topic
         self.heard: list[tuple[str, list[int]]] = []
         self.committed: list[dict[TopicPartition, OffsetAndMetadata]] = []
         self.fails: set[str] = set()
@@ -117,6 +118,15 @@ def test_failed_commit_does_not_fail_the_rebalance(
         in caplog.text
     )
     assert listener.owned == {T1}
+
+
+def test_offsets_of_a_deleted_topic_are_not_committed(listener: Recorder) -> None:
+    """A broker refuses them, and kafka-python would repeat the commit for 5 s."""
+    listener.rejoin(T0, T1, generation=1)
+    listener.processed(Record(T0, 7))
+    del listener._consumer._cluster._partitions["t"]
+    listener.rejoin(T1, generation=2)
+    assert listener.committed == [{}]
 
 
 def test_lost_membership_commits_nothing(listener: Recorder) -> None:

@@ -102,6 +102,7 @@ class Scripted:
             SimpleNamespace(error_code=0, node_id=0, host="127.0.0.1", port=1), CoordinatorType.GROUP, "g"
         )
         coordinator.coordinator_id = FIRST
+        coordinator._cluster._partitions["t"] = {}  # the metadata lists the topic
         consumer.subscribe(["t"], listener=self.listener)
         if not owned:
             return

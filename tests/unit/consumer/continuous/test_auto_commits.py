@@ -87,6 +87,16 @@ def test_failed_commit_before_revoking_is_a_warning(
     assert m.listener.heard == [("revoked", [1])]
 
 
+def test_join_does_not_wait_for_offsets_of_a_deleted_topic(member: Any) -> None:
+    """A broker refuses them, and kafka-python would repeat the commit for 5 s."""
+    m = member(0, auto_commit=True)
+    del m.coordinator._cluster._partitions["t"]
+    m.consumer.subscribe(["u"], listener=m.listener)  # as a pattern's metadata update does
+    m.poll()
+    assert list(m.requests()) == ["JoinGroup"]
+    assert m.listener.heard == [("revoked", [0])]
+
+
 def test_nothing_is_committed_for_a_consumer_that_commits_itself(member: Any) -> None:
     m = rebalancing(member, 0, 1)
     m.settle(0)
