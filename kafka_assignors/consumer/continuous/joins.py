@@ -298,6 +298,6 @@ class JoinsOutsidePoll(Membership):
         self._join_task = self._manager.call_soon(self._do_join_and_sync_async)
 
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
-        """As inherited; begin no join any more, and wait for none."""
+        """As inherited; begin no join any more, and wait for one only to repeat a refused commit."""
         self._join.is_closing = True
         super().close(autocommit=autocommit, timeout_ms=timeout_ms)

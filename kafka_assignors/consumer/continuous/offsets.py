@@ -109,10 +109,10 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         """As inherited; also commits during a join.
 
         A broker accepts the old generation until all members have joined, and the new one from the SyncGroup
-        response on.  Offsets that it refuses in between are sent once more after the join.  They are not sent
-        again if the consumer closes, if the join takes more than ``_JOIN_MS`` longer, or if a later commit
-        has replaced them.  Nor are they sent again after a lost membership or an applied assignment, because
-        a new owner may have newer offsets.
+        response on.  Offsets that it refuses in between are sent once more after the join, also if the
+        consumer closes.  They are not sent again if the join takes more than ``_JOIN_MS`` longer, or if a
+        later commit has replaced them.  Nor are they sent again after a lost membership or an applied
+        assignment, because a new owner may have newer offsets.
 
         Raises:
             RebalanceInProgressError: poll, and commit again.
@@ -139,8 +139,6 @@ class OffsetsDuringJoins(ConsumerCoordinator):
 
     async def _send_after_join(self, commit: _Commit, join: Any) -> CommitOffsets:
         """Send a commit once more if the join has not been applied; return the offsets that were sent."""
-        if self._join.is_closing:
-            raise _overtaken()
         with suppress(Exception):  # poll() reports a failed join
             await self._manager.wait_for(join, _JOIN_MS)
         waiting = await self._after_other_connection(commit, self._still_valid(commit))

@@ -42,9 +42,12 @@ def test_commit_takes_the_connection_and_the_generation_that_the_broker_accepts(
     assert done.succeeded()
 
 
+@pytest.mark.parametrize("is_closing", [False, True], ids=["open", "closing"])
 @pytest.mark.parametrize("code", STALE)
-def test_commit_overtaken_by_a_generation_is_sent_once_more(code: int, member: Any) -> None:
+def test_commit_overtaken_by_a_generation_is_sent_once_more(code: int, is_closing: bool, member: Any) -> None:
     m = rebalancing(member)
+    if is_closing:
+        closing(m)
     done = commit(m)
     m.answer_commit(code)
     assert not done.is_done
@@ -221,20 +224,18 @@ def test_broken_second_connection_does_not_end_the_join(member: Any) -> None:
     assert m.owned == [0]
 
 
-@pytest.mark.parametrize("when", ["busy", "closing"])
+@pytest.mark.parametrize("is_closing", [False, True], ids=["busy", "closing"])
 def test_refused_commit_does_not_wait_for_a_long_join(
-    when: str, member: Any, monkeypatch: pytest.MonkeyPatch
+    is_closing: bool, member: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The leader may plan for long, or may have been killed before its SyncGroup."""
+    monkeypatch.setattr(offsets, "_JOIN_MS", 1)
     m = rebalancing(member)
-    if when == "closing":
+    if is_closing:
         closing(m)
-    else:
-        monkeypatch.setattr(offsets, "_JOIN_MS", 1)
     done = commit(m)
     m.answer_commit(REBALANCE)
-    if when == "busy":
-        until(lambda: m.drain() or done.is_done)
+    until(lambda: m.drain() or done.is_done)
     assert isinstance(done.exception, RebalanceInProgressError)
 
 

@@ -235,9 +235,7 @@ def test_join_that_begins_while_the_application_unsubscribes_raises_in_no_later_
     assert m.open(JoinGroupRequest).claims == {"t": [0]}
 
 
-def test_close_begins_no_join_and_waits_for_none_from_its_first_step(
-    member: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_close_begins_no_join_from_its_first_step(member: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first step is the commit."""
     m = rebalancing(member)
     seen = []
