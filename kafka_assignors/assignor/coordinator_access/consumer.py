@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
+from kafka.errors import KafkaError
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
+
+_COMMIT_MS, _UNLISTED_MS = 5000, 100  # timeouts of a commit
 
 
 def runs_cooperative(consumer: KafkaConsumer) -> bool:
@@ -70,30 +74,30 @@ def topic_id(consumer: KafkaConsumer, topic: str) -> str | None:
     return None if current is None else str(current)
 
 
-def without_deleted(
-    cluster: ClusterMetadata, offsets: Mapping[TopicPartition, OffsetAndMetadata]
-) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Return the offsets of topics that the metadata lists.
-
-    A broker refuses offsets of a deleted topic, and kafka-python repeats that commit until its timeout.
-    """
-    return {
-        partition: offset
-        for partition, offset in offsets.items()
-        if cluster.partitions_for_topic(partition.topic) is not None
-    }
-
-
 async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-    """Commit on the I/O thread, where the public ``commit`` refuses to block.  Retries retriable errors.
+    """Commit on the I/O thread, where the public ``commit`` refuses to block.  See `commit_with`."""
+    await commit_with(consumer._coordinator, offsets)
 
-    Leaves out deleted topics.
+
+async def commit_with(coordinator: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+    """Commit on the I/O thread with a consumer's coordinator.  Retries retriable errors.
+
+    A broker refuses offsets of a deleted topic, and kafka-python repeats that commit until its timeout.  So
+    offsets of topics that the metadata does not list, maybe only for a moment, get 0.1 s, and may fail.
 
     Raises:
         KafkaError: the commit failed, or took more than 5 s.
     """
-    listed = without_deleted(consumer._cluster, offsets)
-    await consumer._coordinator._commit_offsets_sync_async(listed, timeout_ms=5000)
+    unlisted = {
+        partition: offset
+        for partition, offset in offsets.items()
+        if coordinator._cluster.partitions_for_topic(partition.topic) is None
+    }
+    listed = {partition: offset for partition, offset in offsets.items() if partition not in unlisted}
+    await coordinator._commit_offsets_sync_async(listed, timeout_ms=_COMMIT_MS)
+    if unlisted:
+        with suppress(KafkaError):
+            await coordinator._commit_offsets_sync_async(unlisted, timeout_ms=_UNLISTED_MS)
 
 
 def drop_exhausted_batch(consumer: KafkaConsumer) -> None:

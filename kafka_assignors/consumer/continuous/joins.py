@@ -18,14 +18,14 @@ from kafka.errors import (
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState, TopicPartition
 
-from kafka_assignors.assignor.coordinator_access.consumer import without_deleted
+from kafka_assignors.assignor.coordinator_access.consumer import commit_with
 from kafka_assignors.assignor.coordinator_access.metrics import recorder_of
 from kafka_assignors.consumer.continuous.membership import EarlyHeartbeat, Membership
 from kafka_assignors.consumer.continuous.offsets import CommitOffsets
 
 log = logging.getLogger("kafka_assignors")
 
-_COMMIT_MS = 5000  # timeout of a commit before partitions are revoked
+_COMMIT_MS = 5000  # limit of the wait for commits before partitions are revoked
 
 
 class JoinsOutsidePoll(Membership):
@@ -231,9 +231,7 @@ class JoinsOutsidePoll(Membership):
 
     async def _commit_now(self, offsets: CommitOffsets) -> None:
         try:
-            await self._commit_offsets_sync_async(
-                without_deleted(self._cluster, offsets), timeout_ms=_COMMIT_MS
-            )
+            await commit_with(self, offsets)
         except Exception as error:  # the next owner reads the records again; the rebalance goes on
             log.warning("commit before revoking partitions failed: %s", error)
 

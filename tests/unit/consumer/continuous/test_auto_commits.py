@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -92,8 +93,10 @@ def test_join_does_not_wait_for_offsets_of_a_deleted_topic(member: Any) -> None:
     m = member(0, auto_commit=True)
     del m.coordinator._cluster._partitions["t"]
     m.consumer.subscribe(["u"], listener=m.listener)  # as a pattern's metadata update does
+    started = time.monotonic()
     m.poll()
-    assert list(m.requests()) == ["JoinGroup"]
+    assert time.monotonic() - started < 4
+    assert "JoinGroup" in m.requests()
     assert m.listener.heard == [("revoked", [0])]
 
 
