@@ -64,8 +64,12 @@ def make_client(make: Callable[..., _T], **settings: Any) -> _T:
 
         def client(**configs: Any) -> Any:
             connection = client_without_topic_creation(**configs)
-            undo.callback(connection.close)
+            undo.callback(end, connection)
             return connection
+
+        def end(connection: Any) -> None:
+            with suppress(RuntimeError):  # its thread could not start, and that error counts
+                connection.close()
 
         made = make(**settings, kafka_client=client)
         undo.pop_all()

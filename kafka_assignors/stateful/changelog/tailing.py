@@ -222,7 +222,9 @@ class Tailing:
                 self._restart_after_loss(tailed, end)
                 continue  # the copy gets its end in the next update, or was given up if its restart failed
             if tailed.copy.stale and end > tailed.copy.confirmed:
-                self.kept.restart(tailed, "may have compacted deletes away since the copy last read it")
+                self.kept.restart(
+                    tailed, "may have compacted deletes away since the copy was last in touch with it"
+                )
                 continue
             tailed.copy.confirm()
             # The end for a waiting task stays fixed, because the former owner has stopped writing; a lower

@@ -220,6 +220,8 @@ class OpenCopies:
 
     def wait_for_lags(self, timeout_s: float) -> None:
         """Wait until the lags of all copies are measured, also of those that were closed just now."""
+        if not self._changelogs.known:
+            return
         self._share_closed()
         self._reader.wait_for_lags(timeout_s)
 

@@ -17,7 +17,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 
-_LEAST_S = 60.0  # a shorter gap does not count, because the thread that confirms copies may be busy
+_LEAST_S = 60.0  # of an open copy a shorter gap does not count: the thread that confirms it may be busy
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ def offset_in(checkpoint: Checkpoint | Damaged | None, changelog: Changelog) -> 
     return position.offset
 
 
-def is_stale(changelog: Changelog, unconfirmed_s: float) -> bool:
+def is_stale(changelog: Changelog, unconfirmed_s: float, least_s: float = 0.0) -> bool:
     """Whether compaction may have removed deletes that a copy has not seen, because it was out of touch."""
     keeps_s = changelog.keeps_deletes_s
-    return keeps_s is not None and unconfirmed_s > max(keeps_s, _LEAST_S)
+    return keeps_s is not None and unconfirmed_s > max(keeps_s, least_s)
 
 
 class Copy:
@@ -81,6 +81,7 @@ class Copy:
         self.checkpointed = -1  # offset in the checkpoint; -1: none
         self._now = state_dir.now
         self._checkpointed_at = self._confirmed_at = self._now() - unconfirmed_s
+        self._least_s = 0.0  # until it is confirmed
         try:
             self.store: Store = self._open()
         except BaseException:
@@ -110,14 +111,16 @@ class Copy:
     def stale(self) -> bool:
         """Whether the copy may lack deletes that compaction has removed from its changelog.
 
-        A stale copy is usable only if the changelog has nothing newer than ``confirmed``.
+        A stale copy is usable only if the changelog has nothing newer than ``confirmed``.  A wall clock that
+        jumps forward makes a copy stale, too: a machine that was suspended looks the same.
         """
-        unconfirmed_s = self._now() - self._confirmed_at
-        return self.position > 0 and self.changelog is not None and is_stale(self.changelog, unconfirmed_s)
+        if self.changelog is None or not self.position:
+            return False
+        return is_stale(self.changelog, self._now() - self._confirmed_at, self._least_s)
 
     def confirm(self) -> None:
-        """Note that the copy is in touch with its changelog: its end is known, or the task is owned."""
-        self.confirmed, self._confirmed_at = self.position, self._now()
+        """Note that the copy is in touch with its changelog: it reads on, knows the end, or is an owner's."""
+        self.confirmed, self._confirmed_at, self._least_s = self.position, self._now(), _LEAST_S
 
     @property
     def checkpoint_age_s(self) -> float:
@@ -129,9 +132,10 @@ class Copy:
 
     def apply(self, changes: Iterable[tuple[bytes, bytes | None]], position: int) -> None:
         """Apply changelog records before ``position``."""
-        if not self.position:
-            self.confirm()  # an empty copy has no key whose delete it could have missed
+        was_in_touch = not self.stale
         self.store.apply(changes, position)
+        if was_in_touch:
+            self.confirm()
 
     def flush(self) -> None:
         """Flush the store and write its checkpoint, or confirm it if the position is the same.

@@ -37,6 +37,18 @@ def test_client_that_cannot_connect_leaves_no_thread(kind: type) -> None:
     until(lambda: threading.active_count() <= before, "the threads to end")
 
 
+@pytest.mark.parametrize("kind", [KafkaAdminClient, KafkaConsumer])
+def test_thread_that_cannot_start_is_the_error(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not that the client's end cannot wait for it."""
+
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        make_client(kind, **NOWHERE)
+
+
 @pytest.mark.parametrize(
     ("call", "arguments"),
     [

@@ -647,6 +647,40 @@ def test_standby_out_of_touch_for_long_goes_on_if_its_changelog_has_nothing_newe
     assert bench.state_dir.unconfirmed_s(S0) < 100
 
 
+def test_standby_that_reads_on_is_in_touch_although_its_end_is_not_known(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One partition without an answer keeps the ends of its whole topic unknown."""
+    bench.tailing.begin(copy := bench.copy(S0, keeps_deletes_s=100.0), None)
+    bench.turn()
+    bench.consumer.gone = {"log"}
+    for _ in range(60):
+        bench.consumer.write(0, b"a")
+        bench.turn()
+    bench.consumer.gone = set()
+    for _ in range(5):
+        bench.turn()
+    assert copy.position == 60
+    assert "may have compacted deletes away" not in caplog.text
+
+
+def test_copy_on_disk_is_stale_after_the_shortest_time(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The minimum of a minute is for a copy in use, which a busy thread may confirm late."""
+    copy = bench.copy(S0, keeps_deletes_s=0.1)
+    copy.apply([(b"a", b"0"), (b"deleted", b"1")], 2)
+    copy.close()
+    bench.now += 45.0
+    _compact_a_delete_away(bench)
+    bench.tailing.begin(bench.copy(S0, keeps_deletes_s=0.1), WAITER)
+    for _ in range(2):
+        bench.turn()
+    assert "may have compacted deletes away" in caplog.text
+    [(restored, _)] = bench.restored
+    assert dict(restored.store.range()) == {b"a": b"0", b"b": b"3"}
+
+
 def test_task_does_not_get_a_copy_that_was_out_of_touch_for_long_before_the_end_is_heard(
     bench: Bench,
 ) -> None:
