@@ -117,7 +117,7 @@ def function(option: str, value: Any) -> None:
     """Check a function that does its work when it is called.  The error shows the type only."""
     if not callable(value):
         raise OptionError(option, f"expected a function, got a {type(value).__name__}")
-    if any(is_lazy(value) for is_lazy in _LAZY):
+    if any(is_lazy(called) for is_lazy in _LAZY for called in (value, type(value).__call__)):
         raise OptionError(option, "expected a function, got one with async or yield: a call runs none of it")
 
 

@@ -18,7 +18,7 @@ class Complaints:
 
     def __init__(self) -> None:
         self._by_member: dict[str, list[str]] = {}
-        self._expected: list[str] = []  # topics that stale metadata does not list
+        self._expected: dict[str, list[str]] = {}  # member id -> topics that stale metadata does not list
 
     def add(self, member_id: str, complaint: str) -> None:
         """Add a complaint about a member."""
@@ -42,7 +42,7 @@ class Complaints:
                 named.add(topic)
                 unknown.setdefault(member.member_id, []).append(topic)
         if is_stale:
-            self._expected = sorted(named)
+            self._expected = unknown
             return
         for member_id, topics in unknown.items():
             self.add(member_id, f"subscribes to unknown {_topics_text(topics)}")
@@ -67,8 +67,9 @@ class Complaints:
 
     def log(self, logger: logging.Logger, strategy: str) -> None:
         """Log a warning for each line, for the first ``MOST_MEMBERS`` members."""
-        if self._expected:
-            logger.info("%s: the metadata does not list %s yet", strategy, _topics_text(self._expected))
+        for member_id, topics in sorted(self._expected.items())[:MOST_MEMBERS]:
+            subscribes = f"member {shown(member_id)} subscribes to {_topics_text(topics)}"
+            logger.info("%s: %s, which the metadata does not list yet", strategy, subscribes)
         lines = self.lines()
         for line in lines[:MOST_MEMBERS]:
             logger.warning("%s: %s", strategy, line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -16,6 +17,8 @@ from kafka_assignors.plan.capacity import in_units
 from kafka_assignors.plan.cause import Cause
 
 JoinedMember: TypeAlias = JoinGroupResponse.JoinGroupResponseMember
+
+log = logging.getLogger("kafka_assignors")
 
 
 class MemberReport(NamedTuple):
@@ -66,6 +69,7 @@ def read_user_data(
         report = decode(bytes(joined.metadata.user_data or b""))
         unread = report.unread
     except Exception as error:  # not only a CodecError: a user's own strategy may raise anything
+        log.debug("the user data of a member cannot be read", exc_info=True)
         complaints.add(joined.member_id, f"sent user data that cannot be read ({shown(one_line(error))})")
         return MemberReport()
     if unread is not None:

@@ -81,7 +81,11 @@ async def _async_generator() -> AsyncIterator[None]:
     yield
 
 
-@pytest.mark.parametrize("lazy", [_coroutine, _generator, _async_generator])
+class _Callable:
+    async def __call__(self) -> None: ...
+
+
+@pytest.mark.parametrize("lazy", [_coroutine, _generator, _async_generator, _Callable()])
 def test_function_whose_call_runs_none_of_it_is_refused(lazy: Callable[..., Any]) -> None:
     with pytest.raises(OptionError, match="with async or yield: a call runs none of it"):
         check.function("o", lazy)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
-from kafka.errors import KafkaError
+from kafka.errors import KafkaTimeoutError
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
-_COMMIT_MS, _UNLISTED_MS = 5000, 100  # timeouts of a commit
+from kafka_assignors.plan import listed as listed_names
+
+log = logging.getLogger("kafka_assignors")
+
+COMMIT_MS = 5000  # timeout of a commit before partitions are revoked
+_UNLISTED_MS = 100
 
 
 def runs_cooperative(consumer: KafkaConsumer) -> bool:
@@ -79,25 +84,29 @@ async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, Offse
     await commit_with(consumer._coordinator, offsets)
 
 
-async def commit_with(coordinator: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+async def commit_with(
+    coordinator: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata], timeout_ms: float = COMMIT_MS
+) -> None:
     """Commit on the I/O thread with a consumer's coordinator.  Retries retriable errors.
 
     A broker refuses offsets of a deleted topic, and kafka-python repeats that commit until its timeout.  So
-    offsets of topics that the metadata does not list, maybe only for a moment, get 0.1 s, and may fail.
+    offsets of topics that the metadata does not list, maybe only for a moment, get 0.1 s.
 
     Raises:
-        KafkaError: the commit failed, or took more than 5 s.
+        KafkaError: the commit failed, or took more than ``timeout_ms``.
     """
-    unlisted = {
-        partition: offset
-        for partition, offset in offsets.items()
-        if coordinator._cluster.partitions_for_topic(partition.topic) is None
-    }
-    listed = {partition: offset for partition, offset in offsets.items() if partition not in unlisted}
-    await coordinator._commit_offsets_sync_async(listed, timeout_ms=_COMMIT_MS)
-    if unlisted:
-        with suppress(KafkaError):
-            await coordinator._commit_offsets_sync_async(unlisted, timeout_ms=_UNLISTED_MS)
+    topics = {partition.topic for partition in offsets}
+    gone = {topic for topic in topics if coordinator._cluster.partitions_for_topic(topic) is None}
+    listed = {partition: offset for partition, offset in offsets.items() if partition.topic not in gone}
+    await coordinator._commit_offsets_sync_async(listed, timeout_ms=timeout_ms)
+    unlisted = {partition: offset for partition, offset in offsets.items() if partition.topic in gone}
+    if not unlisted:
+        return
+    try:
+        await coordinator._commit_offsets_sync_async(unlisted, timeout_ms=_UNLISTED_MS)
+    except KafkaTimeoutError:
+        names = listed_names(sorted(gone))
+        log.info("the broker did not take the offsets of %s, which the metadata does not list", names)
 
 
 def drop_exhausted_batch(consumer: KafkaConsumer) -> None:

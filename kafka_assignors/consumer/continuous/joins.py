@@ -18,14 +18,12 @@ from kafka.errors import (
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState, TopicPartition
 
-from kafka_assignors.assignor.coordinator_access.consumer import commit_with
+from kafka_assignors.assignor.coordinator_access.consumer import COMMIT_MS, commit_with
 from kafka_assignors.assignor.coordinator_access.metrics import recorder_of
 from kafka_assignors.consumer.continuous.membership import EarlyHeartbeat, Membership
 from kafka_assignors.consumer.continuous.offsets import CommitOffsets
 
 log = logging.getLogger("kafka_assignors")
-
-_COMMIT_MS = 5000  # limit of the wait for commits before partitions are revoked
 
 
 class JoinsOutsidePoll(Membership):
@@ -214,11 +212,11 @@ class JoinsOutsidePoll(Membership):
         during the join use a second connection, so the next JoinGroup could overtake them.
         """
         is_revoking = not self._subscription.assigned_partitions() <= assigned
-        if is_revoking and not await self._await_commits(_COMMIT_MS):
+        if is_revoking and not await self._await_commits(COMMIT_MS):
             log.warning(
                 "partitions are revoked although an earlier commit got no response for %g s: their next "
                 "owners may read records again",
-                _COMMIT_MS / 1000,
+                COMMIT_MS / 1000,
             )
             return  # a new commit would have no response, either
         offsets = self._subscription.all_consumed_offsets()
@@ -231,7 +229,7 @@ class JoinsOutsidePoll(Membership):
 
     async def _commit_now(self, offsets: CommitOffsets) -> None:
         try:
-            await commit_with(self, offsets)
+            await commit_with(self, offsets, COMMIT_MS)
         except Exception as error:  # the next owner reads the records again; the rebalance goes on
             log.warning("commit before revoking partitions failed: %s", error)
 

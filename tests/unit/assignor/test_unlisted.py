@@ -271,7 +271,8 @@ def test_topic_without_metadata_is_a_complaint_only_after_the_next_update(
     led.knows({})
     with caplog.at_level(logging.INFO, logger="kafka_assignors"):
         led.plans(members, 7)
-    assert f"{kind.name}: the metadata does not list topics 't', 'v' yet" in caplog.messages
+    expected = "member b subscribes to topics 't', 'v', which the metadata does not list yet"
+    assert f"{kind.name}: {expected}" in caplog.messages
     assert not warnings(caplog)
     led.knows({"t": 2})
     led.plans(members, 8)

@@ -257,7 +257,7 @@ def test_listener_commits_revoked_partitions_after_an_unanswered_commit(
     others_own_it: bool, member: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Until the next join they have no other owner, whose offsets would be newer."""
-    monkeypatch.setattr(joins, "_COMMIT_MS", 1)
+    monkeypatch.setattr(joins, "COMMIT_MS", 1)
     m = member(1, 0)
     last = []
 

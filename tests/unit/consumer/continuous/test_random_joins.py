@@ -152,7 +152,7 @@ class Broker:
 @contextmanager
 def watched(*owned: int) -> Iterator[Watched]:
     """A continuous member whose heartbeats are due on the test's command."""
-    with socket.create_server(("127.0.0.1", 0)) as server, patch.object(joins, "_COMMIT_MS", 20):
+    with socket.create_server(("127.0.0.1", 0)) as server, patch.object(joins, "COMMIT_MS", 20):
         consumer = KafkaConsumer(
             bootstrap_servers=f"127.0.0.1:{server.getsockname()[1]}",
             api_version=(2, 5),
