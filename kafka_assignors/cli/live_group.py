@@ -62,6 +62,8 @@ def members_of(group: GroupState) -> tuple[Member, ...]:
         GroupError: the group runs no strategy, or is rebalancing, or a member cannot be read.
     """
     name = repr(group.group_id)
+    if group.state == NEW_PROTOCOL and not group.new_state:
+        raise GroupError(f"the broker does not describe the members of group {name}, such as a share group")
     if group.state == NEW_PROTOCOL:
         raise GroupError(f"group {name} uses the KIP-848 protocol: the broker assigns, no strategy runs")
     if not group.members:

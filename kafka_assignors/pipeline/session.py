@@ -3,13 +3,14 @@
 The local session:
 - takes jars from the lock (`connector_jars`), not from Spark's resolver: the same bytes everywhere, and no
   network after the first download;
-- is the Spark that is installed with PySpark, unless that of ``SPARK_HOME`` has the same version;
+- is the Spark that is installed with PySpark, unless ``SPARK_HOME`` has one of the same minor version;
 - listens only on loopback;
 - logs only errors, to stderr; one made by `session` logs nothing.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import sys
@@ -60,6 +61,7 @@ STREAMING = {
 }
 """Settings that the jobs need in any session."""
 
+_LOG = logging.getLogger(__name__)
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 # PySpark always requests a module that only speeds up vectors.  The Java runtime of PyPI does not have the
@@ -74,6 +76,10 @@ exec {java} "$@"
 """
 
 
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
 def connector_jars(*, on_progress: OnProgress = silent) -> tuple[Path, ...]:
     """Return the jars of the Kafka connector for the installed PySpark; missing ones are fetched.
 
@@ -84,7 +90,7 @@ def connector_jars(*, on_progress: OnProgress = silent) -> tuple[Path, ...]:
     """
     with needs_extra("spark"):
         from pyspark import __version__ as spark
-    minor = ".".join(spark.split(".")[:2])
+    minor = _minor(spark)
     if minor not in VERSIONS:
         raise PipelineError(f"Spark {spark} is not supported, only {', '.join(VERSIONS)}")
     return fetch_jars(f"spark{minor.replace('.', '')}", on_progress=on_progress)
@@ -167,9 +173,16 @@ def local_session(
             "PYSPARK_PYTHON": sys.executable,  # else the workers run the python3 of PATH
             "PYSPARK_DRIVER_PYTHON": sys.executable,
         }
-        own, core = Path(pyspark.__file__).parent, f"jars/spark-core_*-{pyspark.__version__}.jar"
-        if any(own.glob(core)) and not any(Path(os.environ.get("SPARK_HOME", own)).glob(core)):
-            environment["SPARK_HOME"] = str(own)  # the user's is of another version
+        own, home = Path(pyspark.__file__).parent, Path(os.environ.get("SPARK_HOME", ""))
+        core = f"jars/spark-core_*-{_minor(pyspark.__version__)}.*.jar"
+        if any(own.glob(core)) and not any(home.glob(core)):
+            if "SPARK_HOME" in os.environ:
+                _LOG.warning(
+                    "SPARK_HOME %s is no Spark %s: starting that of PySpark",
+                    home,
+                    _minor(pyspark.__version__),
+                )
+            environment["SPARK_HOME"] = str(own)
         defaults = {
             "spark.jars": ",".join(map(str, jars)),
             "spark.driver.memory": memory,

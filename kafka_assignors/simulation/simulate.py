@@ -36,10 +36,11 @@ def simulate(history: History, scenario: Scenario, *, series: bool = True) -> Ou
     Args:
         history: the arrivals.
         scenario: the strategy, the members and their churn.
-        series: whether the outcome has a series.  Without it an outcome is small, except for its moves.
+        series: whether the outcome has a series.  Without it an outcome is small, except for its moves, and
+            time lags after the history may differ by up to half a second.
 
     Returns:
-        The outcome, with the same figures for the same arguments.  Cost: a plan for each round, and time
+        The outcome; the same one for the same arguments.  Cost: a plan for each round, and time
         linear in intervals x partitions; memory as of `LevelRecord`.  An interval ends with each
         step (after the history only with ``series``), with each event and, at most twice a second, when a
         partition runs empty.

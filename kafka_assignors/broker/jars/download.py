@@ -27,7 +27,8 @@ NOT_WRITABLE = {
 }
 _TIMEOUT_S = 30  # limit for a connection that sends nothing
 _ATTEMPTS = 2  # one dropped connection among 46 jars should not fail the start
-_LOGIN = re.compile(r"(?<=://)[^/\s]*@")  # user and password in a URL; no error may show them
+# User and password in a URL, after its scheme if it has one.  No error may show them.
+_LOGIN = re.compile(r"(\w+://|(?<![^\s'\"(]))[^\s'\"]*@")
 
 
 def download(into: Path) -> Downloader:
@@ -42,7 +43,7 @@ def download(into: Path) -> Downloader:
     with needs_extra("broker"):
         from jgo.maven import MavenContext
     mirror = os.environ.get(MIRROR, "").strip().rstrip("/")
-    where = f"the mirror {_LOGIN.sub('', mirror)}" if mirror else "Maven's central repository"
+    where = f"the mirror {_without_login(mirror)}" if mirror else "Maven's central repository"
     repos = {"mirror": mirror} if mirror else None
 
     def download_jar(jar: Jar) -> Path:
@@ -69,4 +70,8 @@ def _why(failure: BaseException) -> str:
         inner := failure.__cause__ or failure.__context__ or getattr(failure, "reason", None), BaseException
     ):
         failure = inner
-    return _LOGIN.sub("", " ".join(str(getattr(failure, "strerror", None) or failure).split()))[:200]
+    return _without_login(" ".join(str(getattr(failure, "strerror", None) or failure).split()))[:200]
+
+
+def _without_login(text: str) -> str:
+    return _LOGIN.sub(r"\1", text)

@@ -41,7 +41,7 @@ def assumptions(
                 for scenario in scenarios[group]
             )
             draws = f", {grid.replicates:,} draws of their times" if is_drawn else ""
-            yield f"group {group!r}: churn {' or '.join(churns)}{draws} (--churn)"
+            yield f"group {group!r}: churn {'; or '.join(churns)}{draws} (--churn)"
         delays = {scenario.forecast_delay_s for scenario in scenarios[group] if scenario.strategy.by_load}
         horizon_s = recording.history.horizon_s or 0.0
         if too_late := [f"{delay:g}" for delay in sorted(delays) if delay >= horizon_s]:

@@ -251,7 +251,7 @@ def _groups(
             shown(report.group.state),
             f"{len(report.group.members):,}",
             f"{len(report.partitions):,}",
-            f"{report.lag:,}{'+?' * bool(report.unknown)}",
+            f"{report.lag:,}{'+?' * bool(report.unknown or report.unknown_members)}",
             _age(report.time_lag_ms) + " !" * bool(report.near_retention),
             *_rates(report.rate, rated_lag(report.lag, report.unknown)) * with_rates,
         )

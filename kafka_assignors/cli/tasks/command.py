@@ -41,7 +41,8 @@ def command(
     with closing(GroupReader(client_settings(bootstrap, config), group_id)) as reader:
 
         def fetch() -> TaskReport:
-            group = settled(reader.read)  # the broker returns no assignments during a rebalance
+            # The broker returns no assignments during a rebalance.
+            group = reader.read() if watch else settled(reader.read)
             return task_report(group, datetime.now(timezone.utc).isoformat(timespec="milliseconds"))
 
         watched = WatchedReport(

@@ -86,8 +86,12 @@ def test_static_member_without_topics_or_assignment_is_a_member_with_its_rack() 
     ("group", "expected_message"),
     [
         (
-            replace(GROUP, state=NEW_PROTOCOL),
+            replace(GROUP, state=NEW_PROTOCOL, new_state="Stable"),
             "group 'g' uses the KIP-848 protocol: the broker assigns, no strategy runs",
+        ),
+        (
+            replace(GROUP, state=NEW_PROTOCOL),
+            "the broker does not describe the members of group 'g', such as a share group",
         ),
         (replace(GROUP, state="Empty", members=()), "group 'g' has no members to plan for"),
         (

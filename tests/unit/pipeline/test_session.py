@@ -60,7 +60,12 @@ def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(
     ("own", "of_user", "uses_own"),
-    [("4.2.1", "3.5.6", True), ("4.2.1", None, True), ("4.2.1", "4.2.1", False), (None, "4.2.1", False)],
+    [
+        ("4.2.1", "3.5.6", True),
+        ("4.2.1", None, True),
+        ("4.2.1", "4.2.0-amzn-0", False),
+        (None, "4.2.1", False),
+    ],
 )
 def test_spark_of_another_version_than_pyspark_is_not_started(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own: str | None, of_user: str | None, uses_own: bool

@@ -145,6 +145,13 @@ def test_password_in_the_url_of_the_mirror_is_not_shown(
     assert "cret" not in str(caught.value)
 
 
+def test_password_without_a_scheme_is_not_shown(monkeypatch: pytest.MonkeyPatch, mirror: Mirror) -> None:
+    monkeypatch.setenv("KAFKA_ASSIGNORS_MAVEN_URL", "me:se/cret@mirror.example/maven")
+    with pytest.raises(BrokerError, match=r"from the mirror mirror\.example/maven \(") as caught:
+        fetch_jars("test", jars=mirror.jars)
+    assert "cret" not in str(caught.value)
+
+
 @pytest.mark.parametrize("url", ["not a url", "mirror.example/maven", "http://[::1/maven"])
 def test_malformed_url_of_the_mirror_is_named(
     mirror: Mirror, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str

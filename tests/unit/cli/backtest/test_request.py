@@ -55,9 +55,9 @@ def test_every_assumed_churn_is_named() -> None:
     """A group of one member has no kill."""
     grid = replace(GRID, members=(1, 3))
     *_, churn = assumed(grid, [recorded("g")])
-    assert churn == "group 'g': churn join@150,leave@300 or join@150,leave@300,kill@450 (--churn)"
+    assert churn == "group 'g': churn join@150,leave@300; or join@150,leave@300,kill@450 (--churn)"
     *_, churn = assumed(replace(grid, replicates=20), [recorded("g")])
-    assert churn == ("group 'g': churn join, leave or join, leave, kill, 20 draws of their times (--churn)")
+    assert churn == ("group 'g': churn join, leave; or join, leave, kill, 20 draws of their times (--churn)")
 
 
 def test_service_rate_is_required_if_every_group_is_idle() -> None:

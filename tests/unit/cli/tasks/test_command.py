@@ -184,7 +184,7 @@ def test_group_that_rebalances_is_read_again(monkeypatch: pytest.MonkeyPatch) ->
     joining = GroupState("billing", "PreparingRebalance", "", (GroupMember(A, None, "x", "h", ()),), {})
     reader = Mock(**{"read.side_effect": [joining, joining, a_report().group]})
     monkeypatch.setattr(cli_tasks, "GroupReader", lambda *_: reader)
-    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setattr("kafka_assignors.cli.live_group._PAUSE_S", 0.0)
     done = CliRunner().invoke(cli_tasks.command, ["billing", "--bootstrap", "h:1"])
     assert done.output.startswith("billing: Stable, 2 members, 3 tasks")
 
