@@ -143,7 +143,7 @@ def known_names(names: Collection[str], known: Collection[str]) -> None:
 
 
 def error_of_part(option: str, error: OptionError) -> OptionError:
-    """Turn the error of a field (``jitter``) into one of the option that has it (``rebalance_on_skew``)."""
+    """Return the error of a field (``jitter``) as an error of its option (``rebalance_on_skew``)."""
     return OptionError(option, f"{error.option}: {error.reason}")
 
 

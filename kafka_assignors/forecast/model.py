@@ -83,8 +83,8 @@ class Model:
         self.last: float | None = None  # arrivals within the last known horizon
         self.pending: list[Pending] = []
         self.mixture = Mixture()
-        self.recent = 0.0  # mean rate over `SCALE_S`, of steps with a known usual rate
-        self.expected = 0.0  # mean of the usual rate, over the same steps
+        self.recent = 0.0  # mean rate over `SCALE_S`, of steps with a ``Season.usual_rate``
+        self.expected = 0.0  # mean usual rate of these steps
         self.gains = [
             1 - math.exp(-settings.step_s / (forecaster.horizons * settings.horizon_s + forecaster.seconds))
             for forecaster in FORECASTERS
@@ -292,5 +292,5 @@ class Model:
 
 
 def _total(values: list[float]) -> float:
-    """Add values in the order of ``forecast.bucket``, which caches the sum of the middle ones."""
+    """Add values in the order of ``forecast.bucket``, which caches the sum of all but the first and last."""
     return added([values[0], added(values[1:-1]), *values[1:][-1:]])

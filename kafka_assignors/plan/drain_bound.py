@@ -8,7 +8,7 @@ from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.capacity import Capacities
 
 _MOST_N = 64
-"""Maximum number of values of n for which the n heaviest partitions of a set are examined."""
+"""At most so many numbers n are tried, when the n heaviest partitions of a set are examined."""
 
 _MOST_TOPICS = 256
 """Maximum number of topics whose heaviest partition is examined."""
@@ -17,17 +17,17 @@ _MOST_TOPICS = 256
 class DrainBound:
     """A lower bound that each examined set of topics may raise.
 
-    If no load may exceed L, each member has room for a number of records.  The bound rises above L if one of
-    these proves that the rooms are too small:
+    A load is a member's records by its capacity.  So if no load may exceed L, each member has *room* for a
+    number of records.  The bound rises above L if one of these proves that the rooms are too small:
 
     - a topic's heaviest partition fits into no subscriber's room, together with the other partitions that
       this subscriber must have;
     - the k heaviest partitions of a set of topics outweigh the k largest rooms of its subscribers (at most k
       members have these partitions), or all partitions of the set outweigh the rooms of all its subscribers;
-    - the subscribers of a set have room for fewer than n of its n heaviest partitions, even if each takes the
-      lightest of them;
-    - the lightest partitions of the group, as many as the minimum counts of the k slowest members together,
-      outweigh the rooms of these members.
+    - the n heaviest partitions of a set do not find room: the number of the lightest of them that fits into
+      each subscriber, added up, is below n;
+    - the k slowest members cannot hold the partitions that they must have at least, even if these are the
+      lightest of the group.
 
     Args:
         capacities: of the members.
@@ -73,7 +73,7 @@ class DrainBound:
             self._raise_by_count(np.minimum.accumulate(least[::-1])[::-1], parts)
 
     def _raise_by_share(self, records: Vector, parts: Vector) -> None:
-        """Raise the bound, from the least ``records`` and the capacity (``parts``) of each set of members."""
+        """Raise the bound for sets of members: each holds at least ``records``, with capacity ``parts``."""
         most = self._capacities.most
         for total, part in zip(records.tolist(), parts.tolist(), strict=True):
             self.load = max(self.load, -(-total * most // part))

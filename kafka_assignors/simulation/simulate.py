@@ -41,7 +41,7 @@ def simulate(history: History, scenario: Scenario, *, series: bool = True) -> Ou
 
     Returns:
         The outcome; the same one for the same arguments.  Cost: a plan for each round, and time
-        linear in intervals x partitions; memory as of `LevelRecord`.  An interval ends with each
+        linear in intervals x partitions; for memory see `LevelRecord`.  An interval ends with each
         step (after the history only with ``series``), with each event and, at most twice a second, when a
         partition runs empty.
 
@@ -168,7 +168,7 @@ class Simulation:
     # --- reading -------------------------------------------------------------------------------------------
 
     def _reader(self) -> Readers:
-        """Return the reader by partition; the number of members stands for no reader."""
+        """Return the index of the reader by partition; an index behind the last member: no reader."""
         owner = self._group.owner
         return np.where(self._reads[owner], owner, len(self._names))  # NO_MEMBER, -1, is the last index
 

@@ -53,7 +53,7 @@ def failures(report: Report, accepted: Iterable[Limit]) -> list[str]:
         why = ", counting all commits, because the group is rebalancing" * report.counts_all_commits
         if value > limit.value:
             shown_limit = shown_value(limit.value)
-            above = "just above" if shown_value(value) == shown_limit else "above"  # a time shows two units
+            above = "just above" if shown_value(value) == shown_limit else "above"  # a duration is rounded
             lines.append(f"{name}: {what} {shown_value(value)} is {above} {shown_limit}{why}")
         elif unknown:
             lines.append(f"{name}: {what} of {counted(unknown, 'partition')} is unknown{why}")

@@ -91,9 +91,8 @@ class GroupSizes:
         self._looks.append((now, report))
         self._lags |= {p.tp: p.lag for p in report.partitions if p.lag is not None}
         self._arrivals |= {p.tp: p.rate.records_in for p in report.partitions if p.rate is not None}
-        # The reader's ``Rates`` notes the time of each look later than this method, by a varying delay.  So a
-        # look that this method counts as too old may still be the first of the reader's window: keep one look
-        # more than ``Rates`` does.
+        # ``Rates``, which measures between these looks, notes their times a little later.  A look that is too
+        # old here may still be the first of its window, so keep one look more.
         while len(self._looks) > 3 and self._looks[2][0] <= now - WINDOW_S:
             self._looks.popleft()
         return report
@@ -152,7 +151,7 @@ class GroupSizes:
         return None
 
     def _given_up(self) -> int:
-        """Return how many partitions of topics that members read have lost their owner since an earlier look.
+        """Count the partitions, of subscribed topics, that had an owner at an earlier look and have none now.
 
         A cooperative member revokes a partition in one round; another member gets it in the next.  A member
         that is busy between the rounds joins late, so several looks may lie between them.
@@ -190,7 +189,7 @@ class GroupSizes:
         return self._looks[-1][0] - self._looks[0][0]
 
     def _rate(self) -> tuple[float, list[str]]:
-        """Return the records/s of a member of capacity 1, and a note if members only report it, or differ."""
+        """Return the records/s of a member of capacity 1; a note if it is not measured, or members differ."""
         if self._request.rate is not None:
             return self._request.rate, []
         span_s = self._span_s

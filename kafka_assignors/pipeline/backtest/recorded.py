@@ -30,7 +30,7 @@ class Recorded:
 
     history: History  # its ``service_rate`` is measured; None: the group never had a long backlog
     lag: Floats  # of the whole group at the end of each step; NaN if the lag of a partition is unknown
-    unknown: float  # part (0 to 1) of the non-empty pairs of step and partition whose arrivals are unknown
+    unknown: float  # share (0 to 1) of its rows, one a step and partition, with unknown arrivals
     never_known: int  # number of partitions without any known arrivals, which count as 0
     appeared: int  # number of partitions whose first row is after the first step
     ended: npt.NDArray[np.bool_]  # by partition, whether it is empty after its last row
@@ -67,14 +67,14 @@ class RecordedBuilder:
         """Add all rows of the partitions from index ``begin`` to before ``end``.
 
         Raises:
-            HistoryError: a step does not end a multiple of the steps' length after the first one, or a
+            HistoryError: the time between two ends of steps is no multiple of the steps' length, or a
                 partition has a step twice.
         """
         shape, steps, size = self._shape, self._shape.steps, end - begin
         after = rows.time - shape.first
         if bool((after % shape.step_us).any()):
             raise HistoryError(
-                f"group {shape.group!r}: not all steps end a multiple of {shape.step_s:g} s after the first"
+                f"group {shape.group!r}: its steps do not all end multiples of {shape.step_s:g} s apart"
             )
         cell = after // shape.step_us * size + rows.index - begin
         _refuse_doubles(shape, cell, begin, size)

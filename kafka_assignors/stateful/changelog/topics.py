@@ -25,7 +25,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 
-_VISIBLE_S = 5.0  # limit of the wait until the broker that is asked knows a topic
+_VISIBLE_S = 5.0  # limit of the wait until a broker knows a new topic
 _CHECK_EVERY_S = 0.1
 _WARN_AGAIN_S = 300.0  # until a search logs the same warning again; searches may be 5 s apart
 _DENIED = TopicAuthorizationFailedError.errno

@@ -1,4 +1,4 @@
-"""The checkpoint beside a store: the changelog offset up to which the copy is on disk.
+"""The checkpoint beside a store: the changelog offset up to which the store is on disk.
 
 The file has two lines of text: a JSON object ``{"version": 1, "positions": [[topic, partition, offset, topic
 id or null], ...]}``, and the CRC-32 of the first line as eight hexadecimal digits.  The checkpoint is written

@@ -196,7 +196,7 @@ def test_parts_join_to_the_whole_history(width: int, recorded_members: int | Non
         (
             [(0, "t", 0, 1, 1, 0), (1, "t", 0, 1, 1, 0)],
             {"lengths": [7, 7]},
-            "not all steps end a multiple of 7 s after",
+            "its steps do not all end multiples of 7 s apart",
         ),
         ([(0, "t", 0, None, None, None)], {}, "not one step with known arrivals"),
         ([(0, "t", -1, 1, 1, 0)], {}, "number -1"),
