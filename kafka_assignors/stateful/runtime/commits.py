@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from kafka import KafkaConsumer
@@ -12,12 +13,13 @@ from kafka.errors import CommitFailedError, KafkaError, RebalanceInProgressError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors.assignor.coordinator_access.consumer import member_id_of
-from kafka_assignors.errors import ChangelogUnreachableError
-from kafka_assignors.stateful.changelog.writer import ChangelogWriter
+from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError, StateDamagedError, StateError
+from kafka_assignors.stateful.changelog.writer import ChangelogWriter, WrittenRange
 from kafka_assignors.stateful.runtime.lease import Lease
 from kafka_assignors.stateful.runtime.repair import LastValues, Repair
-from kafka_assignors.stateful.runtime.tasks import ActiveTask, CommitResult, commit_tasks
+from kafka_assignors.stateful.runtime.tasks import ActiveTask
 from kafka_assignors.stateful.shutdown import Shutdown
+from kafka_assignors.stateful.state.copy import Copy
 
 log = logging.getLogger("kafka_assignors")
 
@@ -25,6 +27,37 @@ BeforeCommit = Callable[[Mapping[TopicPartition, OffsetAndMetadata], float], obj
 
 _COMMIT_S = 5.0  # timeout of an offset commit
 _REBALANCED = (CommitFailedError, RebalanceInProgressError)
+
+
+@dataclass(slots=True)
+class CommitResult:
+    """The result of a commit.
+
+    Attributes:
+        offsets: the offsets to commit, including those of a task whose store failed after its changes were
+            written to the changelog.
+        damaged: tasks with a damaged store, and the error, which is not raised.
+        failed: the first other error of a store or its changelog; None: there is none.
+        is_complete: whether all work is committed, except that of damaged stores without a changelog; if not,
+            the next attempt commits it.
+    """
+
+    offsets: dict[TopicPartition, OffsetAndMetadata] = field(default_factory=dict)
+    damaged: dict[ActiveTask, StateDamagedError] = field(default_factory=dict)
+    failed: StateError | ChangelogError | None = None
+    is_complete: bool = False
+
+    def note(self, active: ActiveTask, error: StateError | ChangelogError | None) -> None:
+        """Add the error of a task's store or changelog; None: no error."""
+        if error is None:
+            return
+        active.unproven = None  # store or changelog may lack changes, so the position must not move
+        if isinstance(error, StateDamagedError):
+            self.damaged[active] = error
+        elif self.failed is None:
+            self.failed = error
+        else:  # only the first can be raised
+            log.error("task %s_%d: %s", *active.task, error)
 
 
 class Commits:
@@ -71,7 +104,7 @@ class Commits:
         if not self._may_write(actives, wait_s) or not self._run_before_commit(actives, wait_s):
             return CommitResult()
         try:
-            result = commit_tasks(actives, self._writer, self._lease.is_valid)
+            result = _commit_stores(actives, self._writer, self._lease.is_valid)
         except ChangelogUnreachableError as error:
             log.warning("commit: %s; trying again", error)
             return CommitResult()
@@ -157,6 +190,62 @@ class Commits:
         self._lease.renew(sent_at)
         self._offsets.clear()
         return True
+
+
+def _commit_stores(
+    tasks: Iterable[ActiveTask], writer: ChangelogWriter, allowed: Callable[[], bool]
+) -> CommitResult:
+    """Write the changelogs and then the stores of tasks.  The caller commits the offsets after that.
+
+    Raises:
+        ChangelogError: some changes are not in the changelogs; stores are unchanged, and a retry is safe.
+    """
+    worked = [active for active in tasks if active.done]
+    changes = {
+        active.copy.changelog.partition: active.copy.store.uncommitted
+        for active in worked
+        if active.copy is not None and active.copy.changelog is not None and active.copy.store.uncommitted
+    }
+    written = writer.write(changes, allowed) if changes else {}
+    result = CommitResult()
+    for active in worked:
+        error = None if active.copy is None else _commit_store(active, active.copy, written)
+        result.note(active, error)
+        if error is None or (active.copy is not None and active.copy.changelog is not None):
+            result.offsets |= active.done
+            active.began.clear()
+            active.done.clear()
+    return result
+
+
+def _commit_store(
+    active: ActiveTask, copy: Copy, ranges: Mapping[TopicPartition, WrittenRange]
+) -> StateError | None:
+    """Commit a store after the write of its changelog, if it has one; return the error."""
+    written = None if copy.changelog is None else ranges.get(copy.changelog.partition)
+    position = None if written is None else written.end
+    if written is not None:
+        active.unproven = None  # drops an earlier write's end: a truncated changelog may end before it
+        if written.first < copy.position:
+            log.error(
+                "task %s: wrote changelog offset %d after %d, so the topic was created again or truncated "
+                "while in use, and has lost changes: stop the group and restore the topic, "
+                "or delete the state",
+                copy,
+                written.first,
+                copy.position - 1,
+            )
+        elif not written.follows(copy.position):
+            # Other records came before or between ours: from a failed attempt of this member, a former owner
+            # or a new owner.  The position must not move past a new owner's records.  If there is a new
+            # owner, the offset commit fails.
+            active.unproven, position = written.end, None
+    try:
+        copy.store.commit(position)
+    except StateError as error:
+        return error
+    copy.confirm()
+    return None
 
 
 def _unless_failed(result: CommitResult) -> CommitResult:
