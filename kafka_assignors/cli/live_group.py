@@ -63,7 +63,9 @@ def members_of(group: GroupState) -> tuple[Member, ...]:
     """
     name = repr(group.group_id)
     if group.state == NEW_PROTOCOL and not group.new_state:
-        raise GroupError(f"the broker does not describe the members of group {name}, such as a share group")
+        raise GroupError(
+            f"the broker does not describe the members of group {name}: it may be a share or streams group"
+        )
     if group.state == NEW_PROTOCOL:
         raise GroupError(f"group {name} uses the KIP-848 protocol: the broker assigns, no strategy runs")
     if not group.members:

@@ -176,7 +176,7 @@ def local_session(
         own, home = Path(pyspark.__file__).parent, Path(os.environ.get("SPARK_HOME", ""))
         core = f"jars/spark-core_*-{_minor(pyspark.__version__)}.*.jar"
         if any(own.glob(core)) and not any(home.glob(core)):
-            if "SPARK_HOME" in os.environ:
+            if os.environ.get("SPARK_HOME"):
                 _LOG.warning(
                     "SPARK_HOME %s is no Spark %s: starting that of PySpark",
                     home,

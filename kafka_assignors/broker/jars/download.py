@@ -28,7 +28,7 @@ NOT_WRITABLE = {
 _TIMEOUT_S = 30  # limit for a connection that sends nothing
 _ATTEMPTS = 2  # one dropped connection among 46 jars should not fail the start
 # User and password in a URL, after its scheme if it has one.  No error may show them.
-_LOGIN = re.compile(r"(\w+://|(?<![^\s'\"(]))[^\s'\"]*@")
+_LOGIN = re.compile(r"(\w+://)\S*@|(?<![^\s'\"(])[^\s'\"]*@")
 
 
 def download(into: Path) -> Downloader:

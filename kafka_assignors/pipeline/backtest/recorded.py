@@ -30,7 +30,7 @@ class Recorded:
 
     history: History  # its ``service_rate`` is measured; None: the group never had a long backlog
     lag: Floats  # of the whole group at the end of each step; NaN if the lag of a partition is unknown
-    unknown: float  # share (0 to 1) of its rows, one a step and partition, with unknown arrivals
+    unknown: float  # share (0 to 1) of the non-empty pairs of step and partition with unknown arrivals
     never_known: int  # number of partitions without any known arrivals, which count as 0
     appeared: int  # number of partitions whose first row is after the first step
     ended: npt.NDArray[np.bool_]  # by partition, whether it is empty after its last row

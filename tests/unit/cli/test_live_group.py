@@ -91,7 +91,7 @@ def test_static_member_without_topics_or_assignment_is_a_member_with_its_rack() 
         ),
         (
             replace(GROUP, state=NEW_PROTOCOL),
-            "the broker does not describe the members of group 'g', such as a share group",
+            "the broker does not describe the members of group 'g': it may be a share or streams group",
         ),
         (replace(GROUP, state="Empty", members=()), "group 'g' has no members to plan for"),
         (

@@ -133,13 +133,14 @@ def test_busy_mirror_is_asked_again(mirror: Mirror) -> None:
     assert mirror.asked.count("beta") == 2
 
 
+@pytest.mark.parametrize("login", ["me:se@", "me:s'e"])
 @pytest.mark.parametrize("scheme", ["http", "htp"], ids=["refused", "an error with the URL"])
 def test_password_in_the_url_of_the_mirror_is_not_shown(
-    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, scheme: str
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, scheme: str, login: str
 ) -> None:
     mirror.close()
     address = mirror.url.partition("://")[2]
-    monkeypatch.setenv("KAFKA_ASSIGNORS_MAVEN_URL", f"{scheme}://me:se@{'cret' * 100}@{address}")
+    monkeypatch.setenv("KAFKA_ASSIGNORS_MAVEN_URL", f"{scheme}://{login}{'cret' * 100}@{address}")
     with pytest.raises(BrokerError, match=rf"from the mirror {scheme}://{address} \(") as caught:
         fetch_jars("test", jars=mirror.jars)
     assert "cret" not in str(caught.value)

@@ -96,7 +96,7 @@ def test_join_does_not_wait_for_offsets_of_a_deleted_topic(member: Any) -> None:
     started = time.monotonic()
     m.poll()
     assert time.monotonic() - started < 4
-    assert list(m.requests()) == ["OffsetCommit", "JoinGroup"]
+    assert list(dict.fromkeys(m.requests())) == ["OffsetCommit", "JoinGroup"]
     assert m.listener.heard == [("revoked", [0])]
 
 
