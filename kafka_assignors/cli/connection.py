@@ -11,7 +11,7 @@ from typing import Any
 from kafka.errors import BrokerResponseError
 
 from kafka_assignors.errors import BrokerError, LagError
-from kafka_assignors.lag.fetch.errors import hint, is_denial
+from kafka_assignors.lag.fetch.errors import is_denial, likely_cause
 from kafka_assignors.lag.fetch.link import Link, connect
 
 RESPONSE_S = 5.0
@@ -69,7 +69,7 @@ def connection_error(where: str, cause: BaseException) -> str:
         return f"this client cannot use its TLS files: {text}"
     if isinstance(cause, BrokerResponseError) or is_denial(cause):
         return f"the broker at {where} refused the connection: {text}"
-    return f"no Kafka broker answers at {where}: {hint(cause)}{text}"
+    return f"no Kafka broker answers at {where}: {likely_cause(cause)}{text}"
 
 
 async def _refresh(link: Link) -> None:

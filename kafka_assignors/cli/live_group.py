@@ -62,7 +62,7 @@ def members_of(group: GroupState) -> tuple[Member, ...]:
         GroupError: the group runs no strategy, or is rebalancing, or a member cannot be read.
     """
     name = repr(group.group_id)
-    if group.state == NEW_PROTOCOL and not group.new_state:
+    if group.hides_members:
         raise GroupError(
             f"the broker does not describe the members of group {name}: it may be a share or streams group"
         )

@@ -32,8 +32,7 @@ class ProgressView:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._console = screen(stderr=True) if console is None else console
-        in_place = self._console.is_terminal and not self._console.is_dumb_terminal
-        self._bar = _bar(self._console) if in_place else None
+        self._bar = _bar(self._console) if self._console.is_terminal else None
         self._every_s = every_s
         self._clock = clock
         self._step = ""

@@ -115,7 +115,7 @@ def live_frames(
 def _watch(watched: WatchedReport[ReportT], every_s: float, output: str) -> None:
     console = screen()
     reports = _reports(watched.fetch, every_s)
-    if output == "table" and console.is_terminal and not console.is_dumb_terminal:
+    if output == "table" and console.is_terminal:
         with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
             for lines in live_frames(reports, watched.fitted, console):
                 live.update(lines, refresh=True)

@@ -44,9 +44,10 @@ def show(lines: RenderableType) -> None:
 
 
 def screen(*, stderr: bool = False) -> Console:
-    """Return a console that draws in place only on a terminal, not in a pipe with FORCE_COLOR."""
-    is_terminal = Console(stderr=stderr).file.isatty()  # sys.stdout is None if closed
-    return Console(stderr=stderr, highlight=False, force_terminal=None if is_terminal else False)
+    """Return a console that draws in place only where it can: not in a pipe, nor if TERM is dumb."""
+    console = Console(stderr=stderr, highlight=False)
+    can_draw = console.file.isatty() and not console.is_dumb_terminal
+    return console if can_draw else Console(stderr=stderr, highlight=False, force_terminal=False)
 
 
 def fit_rows(

@@ -128,7 +128,7 @@ class LagKeeper:
         return answer
 
     def recent(self, max_age_s: float) -> Lags:
-        """Return lag that ``ask`` or ``fetch`` got in the last ``max_age_s`` and ``refresh_s`` seconds."""
+        """Return lag that ``ask`` or ``fetch`` got in the last ``max_age_s`` (``refresh_s`` at most)."""
         with self._fetched_lock:
             self._drop_expired()
             since = self._now() - max_age_s

@@ -130,6 +130,16 @@ def session(
         yield of_submit
 
 
+def _spark_home(own: Path, version: str) -> dict[str, str]:
+    """Set ``SPARK_HOME`` to PySpark's own folder, unless the user's has a Spark of the same minor version."""
+    core, home = f"jars/spark-core_*-{version}.*.jar", os.environ.get("SPARK_HOME")
+    if not any(own.glob(core)) or (home and any(Path(home).glob(core))):
+        return {}
+    if home:
+        _LOG.warning("SPARK_HOME %s is no Spark %s: starting that of PySpark", home, version)
+    return {"SPARK_HOME": str(own)}
+
+
 @contextmanager
 def local_session(
     name: str,
@@ -173,16 +183,7 @@ def local_session(
             "PYSPARK_PYTHON": sys.executable,  # else the workers run the python3 of PATH
             "PYSPARK_DRIVER_PYTHON": sys.executable,
         }
-        own, home = Path(pyspark.__file__).parent, Path(os.environ.get("SPARK_HOME", ""))
-        core = f"jars/spark-core_*-{_minor(pyspark.__version__)}.*.jar"
-        if any(own.glob(core)) and not any(home.glob(core)):
-            if os.environ.get("SPARK_HOME"):
-                _LOG.warning(
-                    "SPARK_HOME %s is no Spark %s: starting that of PySpark",
-                    home,
-                    _minor(pyspark.__version__),
-                )
-            environment["SPARK_HOME"] = str(own)
+        environment |= _spark_home(Path(pyspark.__file__).parent, _minor(pyspark.__version__))
         defaults = {
             "spark.jars": ",".join(map(str, jars)),
             "spark.driver.memory": memory,

@@ -8,7 +8,7 @@ from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.capacity import Capacities
 
 _MOST_N = 64
-"""At most so many numbers n are tried, when the n heaviest partitions of a set are examined."""
+"""Limit of the numbers n that are tried, when the n heaviest partitions of a set are examined."""
 
 _MOST_TOPICS = 256
 """Maximum number of topics whose heaviest partition is examined."""
@@ -24,8 +24,8 @@ class DrainBound:
       this subscriber must have;
     - the k heaviest partitions of a set of topics outweigh the k largest rooms of its subscribers (at most k
       members have these partitions), or all partitions of the set outweigh the rooms of all its subscribers;
-    - the n heaviest partitions of a set do not find room: the number of the lightest of them that fits into
-      each subscriber, added up, is below n;
+    - the subscribers of a set cannot hold its n heaviest partitions: if each took the lightest of these until
+      it is full, all of them would hold fewer than n;
     - the k slowest members cannot hold the partitions that they must have at least, even if these are the
       lightest of the group.
 

@@ -215,7 +215,9 @@ class StatefulConsumer:
                 for partition, batch in records.items()
             )
             self._processing.commit_if_due(HEARTBEAT_WAIT_S)
-            for active, error in self._copies.flush_one(is_owner=self._lease.is_valid()):
+            if self._lease.is_valid():
+                self._copies.confirm()
+            for active, error in self._copies.flush_one():
                 self._processing.suspend(active, error)
             self._restore_damaged()
             self._copies.take_restored()

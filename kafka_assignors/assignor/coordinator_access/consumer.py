@@ -14,12 +14,12 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.errors import KafkaTimeoutError
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
-from kafka_assignors.plan import listed as listed_names
+from kafka_assignors.plan import listed
 
 log = logging.getLogger("kafka_assignors")
 
 COMMIT_MS = 5000  # timeout of a commit before partitions are revoked
-_UNLISTED_MS = 100
+_UNLISTED_MS = 100  # of topics that the metadata does not list
 
 
 def runs_cooperative(consumer: KafkaConsumer) -> bool:
@@ -96,16 +96,16 @@ async def commit_with(
         KafkaError: the commit failed, or took more than ``timeout_ms``.
     """
     topics = {partition.topic for partition in offsets}
-    gone = {topic for topic in topics if coordinator._cluster.partitions_for_topic(topic) is None}
-    listed = {partition: offset for partition, offset in offsets.items() if partition.topic not in gone}
-    await coordinator._commit_offsets_sync_async(listed, timeout_ms=timeout_ms)
-    unlisted = {partition: offset for partition, offset in offsets.items() if partition.topic in gone}
+    unlisted = {topic for topic in topics if coordinator._cluster.partitions_for_topic(topic) is None}
+    sure = {partition: offset for partition, offset in offsets.items() if partition.topic not in unlisted}
+    await coordinator._commit_offsets_sync_async(sure, timeout_ms=timeout_ms)
     if not unlisted:
         return
+    rest = {partition: offset for partition, offset in offsets.items() if partition not in sure}
     try:
-        await coordinator._commit_offsets_sync_async(unlisted, timeout_ms=_UNLISTED_MS)
+        await coordinator._commit_offsets_sync_async(rest, timeout_ms=_UNLISTED_MS)
     except KafkaTimeoutError:
-        names = listed_names(sorted(gone))
+        names = listed(sorted(unlisted))
         log.info("the broker did not take the offsets of %s, which the metadata does not list", names)
 
 

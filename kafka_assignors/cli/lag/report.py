@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_assignors.cli.group_lag import GroupOwners, PartitionLag, owners_of
 from kafka_assignors.lag import Reading, Reset
-from kafka_assignors.lag.fetch.group import NEW_PROTOCOL, REBALANCING, GroupState
+from kafka_assignors.lag.fetch.group import REBALANCING, GroupState
 from kafka_assignors.lag.rates import Rate, total
 from kafka_assignors.plan import TopicPartition
 
@@ -57,7 +57,7 @@ class Report:
     @property
     def unknown_members(self) -> str | None:
         """Why partitions of members are unknown; None: all are known."""
-        if self.group.state == NEW_PROTOCOL and not self.group.new_state:  # a share or streams group
+        if self.group.hides_members:
             return "the broker does not describe the members of this group"
         if any(not member.readable for member in self.group.members):
             return "the assignments of some members cannot be read"

@@ -30,7 +30,7 @@ from kafka_assignors.cli.watch_group.text import (
     spans,
     time_of_day,
 )
-from kafka_assignors.lag.fetch.group import NEW_PROTOCOL, REBALANCING
+from kafka_assignors.lag.fetch.group import REBALANCING
 from kafka_assignors.plan import TopicPartition, shown
 from kafka_assignors.plan.cause import Cause
 
@@ -112,7 +112,7 @@ class Frame:
             since = f"not read since {look_time}, {age_s:.0f} s ago: "
             lines += [Text(part, "bold red") for part in wrap(since + self.trouble, width)[:_TROUBLE_LINES]]
         notes = self._lag_notes(now_s)
-        if state == NEW_PROTOCOL:
+        if group.hides_members:
             notes.append("the broker does not describe the members of this group")
         if any(not member.readable for member in group.members):
             notes.append("the assignments of some members cannot be read: their partitions are unknown")

@@ -88,11 +88,11 @@ def lag_error(error: BaseException) -> LagError:
     if isinstance(error, _TIMEOUTS):
         return LagTimeoutError(f"the cluster did not answer in time: {text}")
     if isinstance(error, (*_UNREACHABLE, InvalidReceiveError)):
-        return LagUnreachableError(f"no broker answers: {hint(error)}{text}")
+        return LagUnreachableError(f"no broker answers: {likely_cause(error)}{text}")
     return LagError(f"the request failed: {text}")
 
 
-def hint(error: BaseException) -> str:
+def likely_cause(error: BaseException) -> str:
     """Return a likely cause of a connection that failed; empty: the error's own text has to do."""
     if isinstance(error, InvalidReceiveError):  # such as the TLS alert of a server that expects TLS
         return "the response is not Kafka's (if the port expects TLS, set security_protocol): "

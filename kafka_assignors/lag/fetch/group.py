@@ -93,6 +93,11 @@ class GroupState:
     new_state: str = ""
     protocol_type: str = _CONSUMER
 
+    @property
+    def hides_members(self) -> bool:
+        """Whether the broker does not describe its members, as for share groups and Kafka Streams' own."""
+        return self.state == NEW_PROTOCOL and not self.new_state
+
 
 def describe_request(group_ids: Sequence[str]) -> Any:
     """Build a request for the members of groups of the new protocol (KIP-848)."""

@@ -55,10 +55,17 @@ def client_without_topic_creation(**configs: Any) -> Any:
     return client
 
 
+NO_ROOM = (OSError, RuntimeError)
+"""Raised when the system has no file or thread left for a client."""
+
+
 def make_client(make: Callable[..., _T], **settings: Any) -> _T:
     """Make a client of kafka-python whose metadata requests create no topic.
 
     If its constructor fails, end its I/O thread and close its sockets, which kafka-python leaves open.
+
+    Raises:
+        KafkaError, or one of `NO_ROOM`: from the constructor.
     """
     with ExitStack() as undo:
 

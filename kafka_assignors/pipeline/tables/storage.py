@@ -95,20 +95,19 @@ class Storage:
             files = files.getRawFileSystem()  # without checksums, which are files of their own
         if scheme not in _ATOMIC_AT_CLOSE:
             written = fs.Path(target.getParent(), f".{target.getName()}.partial")
-        stream, is_whole = files.create(written, True), False
+        stream = files.create(written, True)
         try:
             data = text.encode()
             for start in range(0, len(data), _AT_ONCE):  # py4j copies each part as text
                 stream.write(bytearray(data[start : start + _AT_ONCE]))
             if scheme == "file":
                 stream.hsync()
-            is_whole = True
-        finally:
-            if is_whole or scheme not in _ATOMIC_AT_CLOSE:
-                stream.close()
-            else:  # ``close`` would replace the target by the parts written so far
-                with suppress(Exception):  # not each of these storages can abort
-                    stream.abort()
+        except BaseException:
+            with suppress(Exception):  # the first error counts, and not each storage can abort
+                # There ``close`` would replace the target by the parts written so far.
+                (stream.abort if scheme in _ATOMIC_AT_CLOSE else stream.close)()
+            raise
+        stream.close()
         if scheme == "file":
             files.delete(fs.Path(target.getParent(), f".{target.getName()}.crc"), False)
             if not files.rename(written, target):  # replaces a file only on a local disk

@@ -153,7 +153,7 @@ class Tailing:
             self.kept.seek(tailed, position)
 
     def on_truncation(self, error: LogTruncationError) -> None:
-        """Restart copies beyond the offset where the changelog diverged, or if it is unknown."""
+        """Restart each copy beyond the offset at which its changelog diverged, also if that is unknown."""
         for partition, divergent in error.divergent_offsets.items():
             tailed = next((tailed for tailed in self.kept if tailed.partition == partition), None)
             if tailed is None:

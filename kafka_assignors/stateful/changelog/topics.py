@@ -16,9 +16,10 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError, TopicAuthorization
 
 from kafka_assignors.background import Background
 from kafka_assignors.errors import ChangelogError, TopologyError
-from kafka_assignors.lag.fetch.link import make_client
+from kafka_assignors.lag.fetch.link import NO_ROOM, make_client
 from kafka_assignors.lag.sources import one_line
 from kafka_assignors.plan.model import TopicPartition
+from kafka_assignors.stateful.repeated_messages import RepeatedMessages
 from kafka_assignors.stateful.state.copy import Changelog
 from kafka_assignors.stateful.topology import Topology
 from kafka_assignors.wire.stateful.task_section import Task
@@ -27,7 +28,6 @@ log = logging.getLogger("kafka_assignors")
 
 _VISIBLE_S = 5.0  # limit of the wait until a broker knows a new topic
 _CHECK_EVERY_S = 0.1
-_WARN_AGAIN_S = 300.0  # until a search logs the same warning again; searches may be 5 s apart
 _DENIED = TopicAuthorizationFailedError.errno
 
 
@@ -46,8 +46,7 @@ class KnownChangelogs:
     ) -> None:
         self.known = known
         self._find = partial(find, warn=self._warn)
-        self._clock = clock
-        self._warned: dict[str, float] = {}  # warning of a search -> when it was logged
+        self._warnings = RepeatedMessages(clock)
         self._background = background or Background("kafka-assignors-changelog-search")
         self._search: Future[Mapping[Task, Changelog]] | None = None
 
@@ -67,8 +66,7 @@ class KnownChangelogs:
         search, self._search = self._search, None
         try:
             self.known = search.result()
-        # OSError and RuntimeError: no file or thread is left for a connection.
-        except (ChangelogError, TopologyError, OSError, RuntimeError) as error:
+        except (ChangelogError, TopologyError, *NO_ROOM) as error:
             self._warn(f"the search for changelogs failed: {one_line(error)}; trying again")
             return False
         return True
@@ -78,11 +76,7 @@ class KnownChangelogs:
         self._background.stop()
 
     def _warn(self, warning: str) -> None:
-        """Log a warning, unless it was logged in the last 5 minutes."""
-        now = self._clock()
-        self._warned = {text: at_s for text, at_s in self._warned.items() if now < at_s + _WARN_AGAIN_S}
-        if warning not in self._warned:
-            self._warned[warning] = now
+        if self._warnings.is_due(warning, warning):
             log.warning(warning)
 
 

@@ -35,7 +35,7 @@ from kafka.errors import (
 
 from kafka_assignors.assignor.coordinator_access.consumer import stop_producer
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
-from kafka_assignors.lag.fetch.link import make_client
+from kafka_assignors.lag.fetch.link import NO_ROOM, make_client
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.shutdown import Shutdown
 
@@ -196,9 +196,8 @@ class ChangelogWriter:
             raise ChangelogError(
                 f"cannot write changelog {topics}: {error}; check the topic's ACLs and configuration"
             ) from error
-        # ValueError: the metadata does not list the partition yet.  OSError and RuntimeError: no file or
-        # thread is left for a connection.
-        except (KafkaError, ValueError, OSError, RuntimeError) as error:
+        # ValueError: the metadata does not list the partition yet.
+        except (KafkaError, ValueError, *NO_ROOM) as error:
             self._give_up()
             raise ChangelogUnreachableError(f"cannot write changelog {topics} now: {error}") from error
 

@@ -8,7 +8,6 @@ from kafka_assignors.errors import StateDamagedError
 from kafka_assignors.stateful.runtime.tasks import ActiveTask
 
 _EVERY_S = 30.0  # between two flushes of a store
-_CONFIRM_EVERY_S = 1.0  # between two confirmations of all copies: 500 take 0.5 ms
 _SHARE = 0.05
 """Largest share of the time spent on flushes.  A flush takes 10 to 100 ms, in which nothing is processed."""
 
@@ -18,14 +17,10 @@ class FlushSchedule:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._next_at = self._confirm_at = clock()
+        self._next_at = clock()
 
-    def flush_one(
-        self, actives: Collection[ActiveTask], *, is_owner: bool = True
-    ) -> list[tuple[ActiveTask, StateDamagedError]]:
+    def flush_one(self, actives: Collection[ActiveTask]) -> list[tuple[ActiveTask, StateDamagedError]]:
         """Flush the store that was flushed longest ago, if it is due; one store a turn keeps turns short.
-
-        Confirms all copies if ``is_owner``, because only an owner writes to a changelog.
 
         Returns:
             The task and the error if its store is damaged; else an empty list.
@@ -37,11 +32,6 @@ class FlushSchedule:
         opened = [active for active in actives if active.copy is not None]
         for active in opened:
             active.flushed_at = min(active.flushed_at, now)
-        if is_owner and now >= self._confirm_at:
-            self._confirm_at = now + _CONFIRM_EVERY_S
-            for active in opened:
-                if active.copy is not None:
-                    active.copy.confirm()
         if now < self._next_at or not opened:
             return []
         oldest = min(opened, key=lambda active: active.flushed_at)

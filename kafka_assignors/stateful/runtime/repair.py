@@ -18,7 +18,7 @@ from kafka import TopicPartition as KafkaPartition
 from kafka.errors import KafkaError, KafkaTimeoutError
 
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError, StateError
-from kafka_assignors.lag.fetch.link import make_client
+from kafka_assignors.lag.fetch.link import NO_ROOM, make_client
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.changelog.writer import ChangelogWriter
 from kafka_assignors.stateful.runtime.lease import Lease
@@ -73,8 +73,7 @@ class Repair:
                 end = written.end
             copy.apply((), end)
             active.unproven = None
-        # OSError and RuntimeError: no file or thread is left for a connection.
-        except (KafkaError, ChangelogUnreachableError, OSError, RuntimeError) as error:
+        except (KafkaError, ChangelogUnreachableError, *NO_ROOM) as error:
             log.warning("task %s: cannot repair its changelog now: %s; trying again", copy, error)
         except (StateError, ChangelogError) as error:
             return error

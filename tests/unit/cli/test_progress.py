@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import sys
 
+import pytest
 from rich.console import Console
 
 from kafka_assignors.broker import Progress
@@ -23,13 +25,15 @@ def test_each_step_is_a_line_and_counts_are_5_s_apart() -> None:
     assert out.getvalue().splitlines() == ["fetching jars", "fetching jars: 2 of 4", "starting the broker"]
 
 
-def test_terminal_without_cursor_control_gets_lines() -> None:
+def test_terminal_without_cursor_control_gets_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """On such a terminal rich would draw nothing before the end."""
-    out = io.StringIO()
-    console = Console(file=out, force_terminal=True, _environ={"TERM": "dumb"})
-    with ProgressView(console=console) as view:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with ProgressView() as view:
         view.step(Progress("fetching jars", 0, 4))
-        assert out.getvalue() == "fetching jars\n"
+        assert capsys.readouterr().err == "fetching jars\n"
 
 
 def test_terminal_shows_no_count_for_a_step_without_a_total() -> None:

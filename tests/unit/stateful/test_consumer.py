@@ -39,7 +39,8 @@ class Everything(Cluster):
         self.turns: list[Any] = []
         self.alone = True
         self.leases: list[bool] = []  # the next answers of `is_valid`
-        self.confirmed: list[bool] = []  # whether each flush confirmed the copies
+        self.is_confirmed = False
+        self.confirmed: list[bool] = []  # whether the copies were confirmed before each flush
         self.newly_damaged: list[Any] = []
         self.done: Any = None
         self._fetcher = SimpleNamespace(_next_partition_records=None)
@@ -77,8 +78,12 @@ class Everything(Cluster):
     def is_valid(self) -> bool:
         return self.leases.pop(0) if self.leases else True
 
-    def flush_one(self, *, is_owner: bool) -> list[Any]:
-        self.confirmed.append(is_owner)
+    def confirm(self) -> None:
+        self.is_confirmed = True
+
+    def flush_one(self) -> list[Any]:
+        self.confirmed.append(self.is_confirmed)
+        self.is_confirmed = False
         return []
 
     def holdings(self) -> Holdings:

@@ -132,12 +132,15 @@ def test_second_round_plans_with_the_lag_of_the_first(make: Make) -> None:
     assert len(source.asked) == 1
 
 
-def test_leaders_own_lag_that_is_too_old_does_not_override_a_report(make: Make) -> None:
+def test_leaders_own_lag_that_is_too_old_does_not_override_a_report(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """``lag_refresh_ms`` may be longer than ``lag_max_age_ms``."""
     seen: list[PlanReport] = []
     assignor = make(LagAwareAssignor, lag_source=LagSource(), on_plan=seen.append, lag_max_age_ms=1)
     assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
-    time.sleep(0.005)
+    keeper, now = assignor._keeper, assignor._keeper._now
+    monkeypatch.setattr(keeper, "_now", lambda: now() + 1.0)
     assignor.assign(cluster({"t": 3}), [member("c0"), member("c1", {TopicPartition("t", 0): 7})])
     assert [report.target.group.lags["t"][0] for report in seen] == [100_000, 7]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -249,9 +248,16 @@ def test_measurement_of_lags_that_has_begun_before_the_wait_does_not_end_it(
     def wait() -> None:
         seen.extend([bench.reader.wait_for_lags(60), bench.reader.lags])
 
+    looked = threading.Event()
+
+    def is_set() -> bool:  # asked in each turn of the wait
+        looked.set()
+        return False
+
+    monkeypatch.setattr(bench.shutdown, "is_set", is_set)
     waiting = threading.Thread(target=wait)
     waiting.start()
-    time.sleep(0.05)  # usually enough for its first look
+    assert looked.wait(60)
     go_on.set()
     waiting.join()
     assert seen == [True, {S0: 0, S1: 2}]

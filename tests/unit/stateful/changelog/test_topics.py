@@ -6,6 +6,7 @@ import logging
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from kafka.admin import ConfigResource
@@ -156,6 +157,20 @@ def test_search_for_a_grown_topic_does_not_create_a_deleted_changelog_again(
     assert "changelog g-a-changelog does not exist: tasks of subtopology a cannot be opened" in caplog.text
 
 
+def at_once() -> Any:
+    """A background that runs each job when it is submitted."""
+
+    def submit(job: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(job())
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    return Mock(submit=submit)
+
+
 @pytest.mark.parametrize(
     ("topics", "warning"),
     [
@@ -168,20 +183,10 @@ def test_search_logs_the_same_warning_again_only_after_five_minutes(
     topics: dict[str, int], warning: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A member searches every 5 s, until an operator adds the partitions that its tasks lack."""
-
-    class AtOnce:
-        def submit(self, job: Any) -> Future[Any]:
-            future: Future[Any] = Future()
-            try:
-                future.set_result(job())
-            except Exception as error:
-                future.set_exception(error)
-            return future
-
     cluster(monkeypatch, **topics)
-    clock, background = Clock(), AtOnce()
+    clock = Clock()
     find: Any = partial(changelogs_of, {}, TOPOLOGY, "g", create=False)
-    changelogs = KnownChangelogs({}, find, background, clock)  # type: ignore[arg-type]  # a double
+    changelogs = KnownChangelogs({}, find, at_once(), clock)
     for seconds in range(0, 301, 5):
         changelogs.search()
         changelogs.update()
@@ -193,16 +198,12 @@ def test_search_that_fails_for_lack_of_threads_is_tried_again(caplog: pytest.Log
     """The admin client starts a thread, too."""
     fails = [RuntimeError("can't start new thread")]
 
-    class AtOnce:
-        def submit(self, job: Any) -> Future[Any]:
-            future: Future[Any] = Future()
-            if fails:
-                future.set_exception(fails.pop())
-            else:
-                future.set_result({})
-            return future
+    def find(**_: object) -> dict[Any, Any]:
+        if fails:
+            raise fails.pop()
+        return {}
 
-    changelogs = KnownChangelogs({}, dict, AtOnce())  # type: ignore[arg-type]  # a double
+    changelogs = KnownChangelogs({}, find, at_once())
     answers = []
     for _turn in range(2):
         changelogs.search()
@@ -212,11 +213,8 @@ def test_search_that_fails_for_lack_of_threads_is_tried_again(caplog: pytest.Log
 
 
 def test_search_whose_thread_cannot_start_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
-    class NoThread:
-        def submit(self, job: Any) -> Future[Any]:
-            raise RuntimeError("can't start new thread")
-
-    changelogs = KnownChangelogs({}, dict, NoThread())  # type: ignore[arg-type]  # a double
+    background: Any = Mock(**{"submit.side_effect": RuntimeError("can't start new thread")})
+    changelogs = KnownChangelogs({}, dict, background)
     for _turn in range(2):
         changelogs.search()
         assert not changelogs.update()

@@ -585,12 +585,26 @@ def test_copy_of_a_task_is_as_old_as_the_last_sign_that_the_member_owns_it(
     log.known = {**log.known, S0: replace(log.known[S0], keeps_deletes_s=100.0)}
     _, copy = bench.run(S0)
     copy.apply([(b"a", b"1")], 1)
+    bench.copies.confirm()
     bench.copies.flush_one()
     bench.now += 200.0
-    bench.copies.flush_one(is_owner=is_owner)
+    if is_owner:
+        bench.copies.confirm()
+    bench.copies.flush_one()
     bench.end(S0)
     assert bench.closed_copies[S0] == ClosedCopy(log.known[S0], 1, stale=not is_owner)
     assert bench.state_dir.unconfirmed_s(S0) == pytest.approx(0 if is_owner else 200, abs=60)
+
+
+def test_copies_are_confirmed_once_a_second(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member may have 500 of them, and take a thousand turns a second."""
+    confirmed: list[float] = []
+    bench.run(S0)
+    monkeypatch.setattr(Copy, "confirm", lambda _copy: confirmed.append(bench.now))
+    for _turn in range(5):
+        bench.copies.confirm()
+        bench.now += 0.5
+    assert confirmed == [0.0, 1.0, 2.0]
 
 
 def test_flushes_take_a_twentieth_of_the_time_and_each_store_has_its_turn(
